@@ -1,0 +1,42 @@
+/* Rigid motions. `T_target_source` maps source coordinates to target: p_t = R p_s + t.
+ *
+ *     struct pose T_world_camera = pose_mul(T_world_rig, T_rig_camera);
+ *     vec3 p_camera = pose_apply(pose_inverse(T_world_camera), p_world);
+ *
+ * Source: sensors.md sections 1 and 2. */
+#ifndef RETAKE_RENDER_CORE_POSE_H
+#define RETAKE_RENDER_CORE_POSE_H
+
+#include "render/core/vec.h"
+
+struct pose {
+    quat q; /* normalised */
+    vec3 t; /* m */
+};
+
+HD struct pose pose_make(quat q, vec3 t) {
+    struct pose r;
+    r.q = q;
+    r.t = t;
+    return r;
+}
+
+HD struct pose pose_identity(void) {
+    return pose_make(quat_identity(), vec3_make(0.0f, 0.0f, 0.0f));
+}
+
+HD vec3 quat_rotate(quat q, vec3 v) { return mat3_mul_vec(quat_to_mat3(q), v); }
+
+HD vec3 pose_apply(struct pose a, vec3 p) { return vec3_add(quat_rotate(a.q, p), a.t); }
+
+/* a o b: first b, then a. */
+HD struct pose pose_mul(struct pose a, struct pose b) {
+    return pose_make(quat_normalised(quat_mul(a.q, b.q)), pose_apply(a, b.t));
+}
+
+HD struct pose pose_inverse(struct pose a) {
+    quat q = quat_conjugate(a.q);
+    return pose_make(q, vec3_scale(quat_rotate(q, a.t), -1.0f));
+}
+
+#endif

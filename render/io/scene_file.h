@@ -1,0 +1,44 @@
+/* Scenes on disk: a folder or a `.retake` zip of stored entries (formats.md section 4), and any
+ * splat file, which becomes a scene with one background node.
+ *
+ *     struct scene *scene;
+ *     RT_TRY(scene_read("street.retake", &options, &scene, err));
+ *     RT_TRY(scene_write("copy.retake", scene, err));
+ *
+ * Writing is atomic (temporary name, fsync, rename, fsync of the folder). Unknown members of
+ * scene.json survive a re-write. Errors as in splat_file.h. */
+#ifndef RETAKE_RENDER_IO_SCENE_FILE_H
+#define RETAKE_RENDER_IO_SCENE_FILE_H
+
+#include "render/core/scene.h"
+
+struct scene_read_options {
+    const char *format; /* NULL = by content and ending */
+    const char *axes;   /* NULL = declared by the file, else the format's default */
+};
+
+/* path: a `.retake` file, a folder with scene.json, or a splat file. Returns one reference. Without
+ * recorded cameras `default_view` is scene_overview(). */
+enum rt_status scene_read(const char *path, const struct scene_read_options *options,
+                          struct scene **out, struct rt_error *err);
+
+/* What scene_read would find, without decoding the splats: cheap enough for an index at start-up.
+ */
+struct scene_summary {
+    char format[16];
+    char name[128];
+    int64_t n_gaussians;
+    int32_t sh_degree, n_cameras, n_actors, n_lidars;
+    int64_t t_begin_us, t_end_us;
+};
+enum rt_status scene_peek(const char *path, struct scene_summary *out, struct rt_error *err);
+
+/* `.retake` when the path ends so, else a folder (created; must not exist or must hold a scene). */
+enum rt_status scene_write(const char *path, const struct scene *scene, struct rt_error *err);
+
+/* All nodes baked into world numbers of `axes` and written as one splat file ("ply", "splat",
+ * "spz"). `node` NULL = all static nodes. */
+enum rt_status scene_export(const char *path, const char *format, const struct scene *scene,
+                            const char *axes, struct rt_error *err);
+
+#endif
