@@ -10,7 +10,7 @@ static void set(struct rt_error *err, enum rt_status status, const char *code, i
     err->offset = offset;
 }
 
-enum rt_status rt_fail(struct rt_error *err, enum rt_status status, const char *format, ...) {
+enum rt_status(rt_fail)(struct rt_error *err, enum rt_status status, const char *format, ...) {
     if (err) {
         va_list args;
         va_start(args, format);
@@ -21,8 +21,8 @@ enum rt_status rt_fail(struct rt_error *err, enum rt_status status, const char *
     return status;
 }
 
-enum rt_status rt_fail_file(struct rt_error *err, const char *code, int64_t offset,
-                            const char *format, ...) {
+enum rt_status(rt_fail_file)(struct rt_error *err, const char *code, int64_t offset,
+                             const char *format, ...) {
     if (err) {
         va_list args;
         va_start(args, format);
