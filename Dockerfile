@@ -1,16 +1,15 @@
 # Retake, CPU runtime image. Build: docker build -t retake .   Run: see README.md
 FROM debian:12 AS build
 RUN apt-get update && apt-get install -y --no-install-recommends \
-      gcc cmake ninja-build pkg-config git ca-certificates nodejs npm libmicrohttpd-dev libjansson-dev \
+      gcc make cmake pkg-config git ca-certificates nodejs npm libmicrohttpd-dev libjansson-dev \
       libpng-dev libjpeg-dev libturbojpeg0-dev libsqlite3-dev libzip-dev libarchive-dev zlib1g-dev \
       libzstd-dev nettle-dev && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --no-audit --no-fund
 COPY . .
-RUN sh tools/vendor.sh \
- && cmake --preset release -G Ninja -DRETAKE_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr \
- && cmake --build build/release && DESTDIR=/out cmake --install build/release --strip
+RUN cmake --preset release -DRETAKE_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr \
+ && cmake --build build/release -j && DESTDIR=/out cmake --install build/release --strip
 
 FROM debian:12-slim AS runtime
 RUN apt-get update && apt-get install -y --no-install-recommends \

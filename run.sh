@@ -25,7 +25,7 @@ HELP
 say() { printf '\033[1m== %s\033[0m\n' "$*"; }
 jobs="${RETAKE_JOBS:-$(nproc)}"
 
-BUILD_PACKAGES=(gcc cmake ninja-build pkg-config git ca-certificates libmicrohttpd-dev libjansson-dev
+BUILD_PACKAGES=(gcc make cmake pkg-config git ca-certificates libmicrohttpd-dev libjansson-dev
   libpng-dev libjpeg-dev libturbojpeg0-dev libsqlite3-dev libzip-dev libarchive-dev zlib1g-dev
   libzstd-dev nettle-dev libcmocka-dev)
 TEST_PACKAGES=(python3 python3-pytest python3-numpy python3-yaml curl clang libclang-rt-14-dev clang-tidy
@@ -74,15 +74,15 @@ install_npm() {
     npm ci --no-audit --no-fund --loglevel=error
     touch node_modules/.package-lock.json
   fi
-  [ -f tools/vendor.sh ] && sh tools/vendor.sh
-  return 0
 }
 
 build() { # preset
   say "building ($1)"
-  cmake --preset "$1" -G Ninja >"build-$1.log" 2>&1 || { cat "build-$1.log"; exit 1; }
-  rm -f "build-$1.log"
-  cmake --build "build/$1" -j "$jobs" -- --quiet 2>&1
+  local log
+  log=$(mktemp)
+  cmake --preset "$1" >"$log" 2>&1 || { cat "$log"; rm -f "$log"; exit 1; }
+  rm -f "$log"
+  cmake --build "build/$1" -j "$jobs" -- --no-print-directory
 }
 
 serve() { # options of `retake serve`
