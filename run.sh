@@ -28,8 +28,8 @@ jobs="${RETAKE_JOBS:-$(nproc)}"
 BUILD_PACKAGES=(gcc make cmake pkg-config git ca-certificates libmicrohttpd-dev libjansson-dev
   libpng-dev libjpeg-dev libturbojpeg0-dev libsqlite3-dev libzip-dev libarchive-dev zlib1g-dev
   libzstd-dev nettle-dev libcmocka-dev)
-TEST_PACKAGES=(python3 python3-pytest python3-numpy python3-yaml curl clang libclang-rt-14-dev clang-tidy
-  clang-format cppcheck chromium nodejs npm)
+TEST_PACKAGES=(python3 python3-pytest python3-numpy python3-yaml curl clang-tidy clang-format
+  cppcheck chromium nodejs npm)
 
 # Installs the packages of the list that are not there; prints them first; nothing to do = no output.
 install_packages() {
@@ -53,17 +53,6 @@ install_packages() {
   "${sudo[@]}" apt-get update -qq
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
     "${missing[@]}" >/dev/null
-}
-
-# The compiler runtime of the installed clang differs by distribution; ask for what exists.
-test_packages() {
-  local name
-  for name in "${TEST_PACKAGES[@]}"; do
-    case "$name" in
-      libclang-rt-14-dev) apt-cache show "$name" >/dev/null 2>&1 && echo "$name" ;;
-      *) echo "$name" ;;
-    esac
-  done
 }
 
 install_npm() {
@@ -132,8 +121,7 @@ case "${1:-help}" in
     ;;
   test)
     install_packages "${BUILD_PACKAGES[@]}"
-    # shellcheck disable=SC2046
-    install_packages $(test_packages)
+    install_packages "${TEST_PACKAGES[@]}"
     install_npm
     run_tests
     ;;
@@ -143,8 +131,7 @@ case "${1:-help}" in
     ;;
   install)
     install_packages "${BUILD_PACKAGES[@]}"
-    # shellcheck disable=SC2046
-    install_packages $(test_packages)
+    install_packages "${TEST_PACKAGES[@]}"
     install_npm
     ;;
   clean) rm -rf build ;;

@@ -50,7 +50,8 @@ export function putFile(path, file, progress) {
   return new Promise((resolve, reject) => {
     const upload = new XMLHttpRequest();
     upload.open("PUT", path);
-    upload.upload.onprogress = (event) => event.lengthComputable && progress(event.loaded / event.total);
+    upload.upload.onprogress = (event) =>
+      event.lengthComputable && progress(event.loaded / event.total);
     upload.onerror = () => reject(new Problem({ detail: "the upload was cut" }, 0));
     upload.onload = () => {
       if (upload.status < 300) return resolve(JSON.parse(upload.responseText || "{}"));

@@ -12,13 +12,17 @@ export class Charts {
   constructor(node) {
     this.node = node;
     this.plots = new Map();
-    this.library = import("/vendor/uPlot.esm.js").then((module) => module.default).catch(() => null);
+    this.library = import("/vendor/uPlot.esm.js")
+      .then((module) => module.default)
+      .catch(() => null);
   }
 
   async show(columns) {
     const Plot = await this.library;
     if (!Plot) {
-      this.node.replaceChildren(make("p", { class: "quiet" }, "Charts need `npm ci` in the source folder."));
+      this.node.replaceChildren(
+        make("p", { class: "quiet" }, "Charts need `npm ci` in the source folder."),
+      );
       return;
     }
     for (const [name, title, stroke] of SERIES) {

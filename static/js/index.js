@@ -1,5 +1,14 @@
 // The first page: scenes, reconstructions, recordings, uploads.
-import { bytesText, getJson, make, postJson, putFile, request, scenePath, secondsText } from "./api.js";
+import {
+  bytesText,
+  getJson,
+  make,
+  postJson,
+  putFile,
+  request,
+  scenePath,
+  secondsText,
+} from "./api.js";
 import { openStart } from "./start.js";
 
 const $ = (id) => document.getElementById(id);
@@ -22,13 +31,14 @@ const act = (work) => async () => {
 
 function sceneCard(row) {
   const path = scenePath(row.id);
-  const picture = row.state === "failed"
-    ? null
-    : make("img", {
-        src: `${path}/frames/default/0.jpg?w=480&v=${encodeURIComponent(row.version || "")}`,
-        alt: `view of ${row.name || row.id}`,
-        loading: "lazy",
-      });
+  const picture =
+    row.state === "failed"
+      ? null
+      : make("img", {
+          src: `${path}/frames/default/0.jpg?w=480&v=${encodeURIComponent(row.version || "")}`,
+          alt: `view of ${row.name || row.id}`,
+          loading: "lazy",
+        });
   const loaded = row.state === "loaded";
   return make(
     "article",
@@ -38,24 +48,39 @@ function sceneCard(row) {
       "div",
       { class: "text" },
       make("h3", {}, row.name || row.id),
-      make("p", { class: "quiet" },
+      make(
+        "p",
+        { class: "quiet" },
         `${row.id} - ${(row.splats || 0).toLocaleString()} splats, ${bytesText(row.file_bytes)}` +
-        (row.device_bytes ? `, ${bytesText(row.device_bytes)} in memory` : "")),
+          (row.device_bytes ? `, ${bytesText(row.device_bytes)} in memory` : ""),
+      ),
       make(
         "div",
         { class: "row" },
-        make("span", { class: `state ${row.state}`, title: row.reason || "" },
-          row.live ? "training" : row.state),
-        make("button", {
-          "aria-label": `${loaded ? "unload" : "load"} ${row.id}`,
-          onclick: act(() => postJson(`${path}/${loaded ? "unload" : "load"}`, {})),
-        }, loaded ? "unload" : "load"),
-        make("button", {
-          "aria-label": `delete ${row.id}`,
-          onclick: act(async () => {
-            if (confirm(`Delete the scene ${row.id} from disk?`)) await request(path, { method: "DELETE" });
-          }),
-        }, "delete"),
+        make(
+          "span",
+          { class: `state ${row.state}`, title: row.reason || "" },
+          row.live ? "training" : row.state,
+        ),
+        make(
+          "button",
+          {
+            "aria-label": `${loaded ? "unload" : "load"} ${row.id}`,
+            onclick: act(() => postJson(`${path}/${loaded ? "unload" : "load"}`, {})),
+          },
+          loaded ? "unload" : "load",
+        ),
+        make(
+          "button",
+          {
+            "aria-label": `delete ${row.id}`,
+            onclick: act(async () => {
+              if (confirm(`Delete the scene ${row.id} from disk?`))
+                await request(path, { method: "DELETE" });
+            }),
+          },
+          "delete",
+        ),
       ),
     ),
   );
@@ -77,7 +102,9 @@ function jobRow(row) {
     make("span", { class: `state ${row.state}` }, row.state),
     row.recording,
     row.scene,
-    row.state === "running" ? `${percent} %, ${secondsText(progress.eta_s)} left` : row.reason || "",
+    row.state === "running"
+      ? `${percent} %, ${secondsText(progress.eta_s)} left`
+      : row.reason || "",
     row.result && row.result.psnr_db ? `${row.result.psnr_db.toFixed(2)} dB` : "",
   ];
 }
@@ -89,13 +116,17 @@ function recordingRow(row) {
     String(row.frames ?? ""),
     bytesText(row.bytes),
     make("button", { onclick: () => openStart(row.id, showProblem) }, "reconstruct"),
-    make("button", {
-      "aria-label": `delete recording ${row.id}`,
-      onclick: act(async () => {
-        if (!confirm(`Delete the recording ${row.id}?`)) return;
-        await request(`/v1/recordings/${encodeURIComponent(row.id)}`, { method: "DELETE" });
-      }),
-    }, "delete"),
+    make(
+      "button",
+      {
+        "aria-label": `delete recording ${row.id}`,
+        onclick: act(async () => {
+          if (!confirm(`Delete the recording ${row.id}?`)) return;
+          await request(`/v1/recordings/${encodeURIComponent(row.id)}`, { method: "DELETE" });
+        }),
+      },
+      "delete",
+    ),
   ];
 }
 
@@ -104,7 +135,9 @@ let shownScenes = "";
 function showScenes(items) {
   const wanted = $("search").value.trim().toLowerCase();
   const rows = items.filter((row) => `${row.id} ${row.name || ""}`.toLowerCase().includes(wanted));
-  const key = JSON.stringify(rows.map((r) => [r.id, r.name, r.state, r.version, r.live, r.device_bytes]));
+  const key = JSON.stringify(
+    rows.map((r) => [r.id, r.name, r.state, r.version, r.live, r.device_bytes]),
+  );
   $("no-scenes").hidden = rows.length > 0;
   if (key === shownScenes) return; // keeps focus and pictures where nothing changed
   shownScenes = key;
@@ -119,18 +152,28 @@ export async function refresh() {
   try {
     const [scenes, jobs, recordings, devices] = await Promise.all(
       ["scenes?limit=1000", "reconstructions?limit=50", "recordings", "devices"].map((name) =>
-        getJson(`/v1/${name}`)),
+        getJson(`/v1/${name}`),
+      ),
     );
     showScenes(scenes.items);
-    table($("reconstructions"), ["job", "state", "recording", "scene", "progress", "held-out PSNR"],
-      jobs.items.map(jobRow), "none yet");
-    table($("recordings"), ["recording", "format", "frames", "size", "", ""],
-      recordings.items.map(recordingRow), "none yet");
+    table(
+      $("reconstructions"),
+      ["job", "state", "recording", "scene", "progress", "held-out PSNR"],
+      jobs.items.map(jobRow),
+      "none yet",
+    );
+    table(
+      $("recordings"),
+      ["recording", "format", "frames", "size", "", ""],
+      recordings.items.map(recordingRow),
+      "none yet",
+    );
     const device = (devices.items || devices)[0];
     $("device").textContent = device
       ? `${device.id}: ${bytesText(device.bytes?.scenes ?? device.scenes_bytes)} of scenes in memory`
       : "";
-    const busy = jobs.items.some((row) => ["queued", "running"].includes(row.state)) ||
+    const busy =
+      jobs.items.some((row) => ["queued", "running"].includes(row.state)) ||
       scenes.items.some((row) => ["loading", "unloading"].includes(row.state));
     if (busy) delay = 2000;
   } catch (error) {
@@ -142,7 +185,12 @@ export async function refresh() {
 
 function suggestId(name) {
   const stem = name.replace(/\.(tar\.gz|[^.]*)$/, "");
-  return stem.replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "").slice(0, 64) || "upload";
+  return (
+    stem
+      .replace(/[^A-Za-z0-9_-]+/g, "-")
+      .replace(/^[^A-Za-z0-9]+/, "")
+      .slice(0, 64) || "upload"
+  );
 }
 
 async function upload() {
@@ -151,7 +199,9 @@ async function upload() {
   const name = file.name.toLowerCase();
   const isScene = SCENE_ENDINGS.some((ending) => name.endsWith(ending));
   if (!isScene && !RECORDING_ENDINGS.some((ending) => name.endsWith(ending))) {
-    throw new Error(`${file.name}: the name must end in ${[...SCENE_ENDINGS, ...RECORDING_ENDINGS].join(" ")}`);
+    throw new Error(
+      `${file.name}: the name must end in ${[...SCENE_ENDINGS, ...RECORDING_ENDINGS].join(" ")}`,
+    );
   }
   const id = $("upload-id").value.trim() || suggestId(file.name);
   const format = name.endsWith(".splat") ? "?format=splat" : "";
@@ -159,7 +209,11 @@ async function upload() {
   bar.hidden = false;
   try {
     const kind = isScene ? "scenes" : "recordings";
-    await putFile(`/v1/${kind}/${encodeURIComponent(id)}${format}`, file, (part) => (bar.value = part));
+    await putFile(
+      `/v1/${kind}/${encodeURIComponent(id)}${format}`,
+      file,
+      (part) => (bar.value = part),
+    );
     if (!isScene) openStart(id, showProblem);
   } finally {
     bar.hidden = true;

@@ -2,9 +2,16 @@
 import { make } from "./api.js";
 
 const MOVES = {
-  KeyW: [0, 0, 1], ArrowUp: [0, 0, 1], KeyS: [0, 0, -1], ArrowDown: [0, 0, -1],
-  KeyD: [1, 0, 0], ArrowRight: [1, 0, 0], KeyA: [-1, 0, 0], ArrowLeft: [-1, 0, 0],
-  KeyE: [0, 1, 0], KeyQ: [0, -1, 0],
+  KeyW: [0, 0, 1],
+  ArrowUp: [0, 0, 1],
+  KeyS: [0, 0, -1],
+  ArrowDown: [0, 0, -1],
+  KeyD: [1, 0, 0],
+  ArrowRight: [1, 0, 0],
+  KeyA: [-1, 0, 0],
+  ArrowLeft: [-1, 0, 0],
+  KeyE: [0, 1, 0],
+  KeyQ: [0, -1, 0],
 };
 
 // `actions`: name -> function. Rows: code (KeyboardEvent.code), label, what it does, action name.
@@ -34,8 +41,13 @@ const POINTER_HELP = [
 export function fillHelp(table) {
   const rows = [...POINTER_HELP, ...KEYS.map(([, label, text]) => [label, text])];
   table.replaceChildren(
-    make("tbody", {}, ...rows.map(([keys, text]) =>
-      make("tr", {}, make("th", { scope: "row" }, make("kbd", {}, keys)), make("td", {}, text)))),
+    make(
+      "tbody",
+      {},
+      ...rows.map(([keys, text]) =>
+        make("tr", {}, make("th", { scope: "row" }, make("kbd", {}, keys)), make("td", {}, text)),
+      ),
+    ),
   );
 }
 
@@ -100,7 +112,9 @@ export function listenPointer(canvas, actions) {
     if (pointers.size === 2) {
       const other = [...pointers.entries()].find(([id]) => id !== event.pointerId)[1];
       const spread = (x, y) => Math.hypot(x - other.x, y - other.y) || 1;
-      actions.dolly(Math.log(spread(before.x, before.y) / spread(event.clientX, event.clientY)) * 5);
+      actions.dolly(
+        Math.log(spread(before.x, before.y) / spread(event.clientX, event.clientY)) * 5,
+      );
       actions.pan(dx / 2, dy / 2);
     } else if (before.button === 0) actions.drag(dx, dy);
     else actions.pan(dx, dy);

@@ -19,7 +19,9 @@ function numbersText(p) {
   if (p.psnr_db) parts.push(`held-out PSNR ${p.psnr_db.toFixed(2)} dB`);
   if (row.state === "running" && p.eta_s >= 0) parts.push(`${secondsText(p.eta_s)} left`);
   if (row.result && row.result.psnr_db) {
-    parts.push(`result ${row.result.psnr_db.toFixed(2)} dB after ${secondsText(row.result.seconds)}`);
+    parts.push(
+      `result ${row.result.psnr_db.toFixed(2)} dB after ${secondsText(row.result.seconds)}`,
+    );
     parts.push(bytesText(row.result.file_bytes));
   }
   return parts.join(" - ");
@@ -32,7 +34,8 @@ function showButtons() {
     publish: ["running", "paused"],
     cancel: ["queued", "running", "paused"],
   };
-  for (const [name, states] of Object.entries(allowed)) $(name).disabled = !states.includes(row.state);
+  for (const [name, states] of Object.entries(allowed))
+    $(name).disabled = !states.includes(row.state);
 }
 
 function showRow(next) {
@@ -43,7 +46,8 @@ function showRow(next) {
   $("state").textContent = row.state;
   $("state").className = `state ${row.state}`;
   $("phase").textContent = [row.state === "running" ? row.phase : "", row.requested, row.reason]
-    .filter(Boolean).join(" - ");
+    .filter(Boolean)
+    .join(" - ");
   $("progress").value = row.state === "succeeded" ? 1 : p.fraction || 0;
   $("numbers").textContent = numbersText(p);
   $("scene-link").href = `/scene.html?scene=${encodeURIComponent(row.live_scene || row.scene)}`;
@@ -73,16 +77,27 @@ async function showFiles() {
   const artifacts = await getJson(`${path}/artifacts`);
   $("artifacts").replaceChildren(
     ...artifacts.items.map((file) =>
-      make("li", {},
+      make(
+        "li",
+        {},
         make("a", { href: `${path}/artifacts/${file.name}`, download: file.name }, file.name),
-        ` ${bytesText(file.bytes)}`)),
+        ` ${bytesText(file.bytes)}`,
+      ),
+    ),
   );
 }
 
 function showRequest() {
   const rows = [["preset", row.preset], ...Object.entries(row.config || {})];
-  $("config").replaceChildren(make("tbody", {}, ...rows.map(([name, value]) =>
-    make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, String(value))))));
+  $("config").replaceChildren(
+    make(
+      "tbody",
+      {},
+      ...rows.map(([name, value]) =>
+        make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, String(value))),
+      ),
+    ),
+  );
 }
 
 function addLog(text) {

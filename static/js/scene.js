@@ -258,7 +258,8 @@ function listen() {
   $("output").addEventListener("change", () => changed(false));
   $("view").addEventListener("change", () => changed(false));
   $("sensor").addEventListener("change", () =>
-    choose(cameras.find((c) => c.id === $("sensor").value) || null));
+    choose(cameras.find((c) => c.id === $("sensor").value) || null),
+  );
   window.addEventListener("resize", () => !sensor && changed(true));
 }
 
@@ -277,7 +278,10 @@ async function start() {
   document.title = `${scene.name || sceneId} - Retake`;
   cameras = (await getJson(`${scenePath(sceneId)}/sensors`)).cameras.filter((c) => !c.virtual);
   for (const c of cameras) $("sensor").append(make("option", { value: c.id }, c.id));
-  const [low, high] = scene.bounds_m || [[-1, -1, -1], [1, 1, 1]];
+  const [low, high] = scene.bounds_m || [
+    [-1, -1, -1],
+    [1, 1, 1],
+  ];
   const reach = Math.max(0.1, P.length(P.sub(high, low)) / 2);
   camera = new FreeCamera(scene.default_view, scene.up || [0, 0, 1], reach);
   const pose = P.poseParse(query.get("pose"));
@@ -288,7 +292,10 @@ async function start() {
   if (query.get("view") === "recorded") $("view").value = "recorded";
   loop = new PictureLoop($("picture"), ask, report);
   listen();
-  choose(cameras.find((c) => c.id === query.get("sensor")) || null, Number(query.get("frame")) || 0);
+  choose(
+    cameras.find((c) => c.id === query.get("sensor")) || null,
+    Number(query.get("frame")) || 0,
+  );
   followLive().catch(() => {});
 }
 

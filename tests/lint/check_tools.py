@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clang-format, cppcheck and clang-tidy over the sources; banned names; words that do not belong.
+"""clang-format, cppcheck, clang-tidy and prettier over the sources; banned names.
 
 usage: check_tools.py SOURCE_FOLDER BUILD_FOLDER
 Each tool that is missing on this machine is named; all missing = skipped (exit 77).
@@ -64,6 +64,12 @@ def check_tidy(root, build):
     return int(any(r.returncode for r in runs)), text
 
 
+def check_prettier(root, _):
+    run = subprocess.run(["node_modules/.bin/prettier", "--check", "static", "tests/browser"],
+                         cwd=root, capture_output=True, text=True, check=False)
+    return run.returncode, run.stdout + run.stderr
+
+
 def check_names(root, _):
     faults = []
     for name in tracked(root, r"(render|recon|server|api)/.*\.(c|h|cu|cuh)"):
@@ -78,10 +84,11 @@ def check_names(root, _):
 
 def main(root, build):
     checks = [("clang-format", check_format), ("cppcheck", check_cppcheck),
-              ("clang-tidy", check_tidy), (None, check_names)]
+              ("clang-tidy", check_tidy), ("node_modules/.bin/prettier", check_prettier),
+              (None, check_names)]
     failed, skipped = False, []
     for tool, check in checks:
-        if tool and not shutil.which(tool):
+        if tool and not shutil.which(tool) and not (pathlib.Path(root) / tool).is_file():
             skipped.append(tool)
             continue
         code, text = check(root, build)
@@ -93,7 +100,7 @@ def main(root, build):
         print("not installed, skipped:", ", ".join(skipped))
     if failed:
         return 1
-    return 77 if len(skipped) == 3 else 0
+    return 77 if len(skipped) == len(checks) - 1 else 0
 
 
 if __name__ == "__main__":
