@@ -31,7 +31,7 @@ BUILD_PACKAGES=(gcc make cmake pkg-config git ca-certificates libmicrohttpd-dev 
 TEST_PACKAGES=(python3 python3-pytest python3-numpy python3-yaml curl clang-tidy clang-format
   cppcheck chromium nodejs npm)
 
-# Installs the packages of the list that are not there; prints them first; nothing to do = no output.
+# Installs the packages of the list that are not there and prints them; silent when all are.
 install_packages() {
   command -v apt-get >/dev/null || {
     echo "run.sh installs with apt-get (Debian 12, Ubuntu 24.04); on other systems install: $*" >&2

@@ -1,4 +1,4 @@
-// Charts of the training history. Without the chart library (no `npm ci`) the page says so and works on.
+// Charts of the training history. Without the chart library (no `npm ci`) the page says so.
 import { make } from "./api.js";
 
 const SERIES = [

@@ -170,7 +170,7 @@ export async function refresh() {
     );
     const device = (devices.items || devices)[0];
     $("device").textContent = device
-      ? `${device.id}: ${bytesText(device.bytes?.scenes ?? device.scenes_bytes)} of scenes in memory`
+      ? `${device.id}: ${bytesText(device.bytes.scenes)} of scenes in memory`
       : "";
     const busy =
       jobs.items.some((row) => ["queued", "running"].includes(row.state)) ||

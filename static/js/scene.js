@@ -204,7 +204,8 @@ async function copy(text, button) {
 function curlText() {
   if (sensor) return `curl -o picture.jpg '${location.origin}${framePath(1)}'`;
   const body = JSON.stringify(freeRequest(outputSize(1), 92));
-  return `curl -o picture.jpg '${location.origin}${scenePath(sceneId)}/render/camera' --json '${body}'`;
+  const url = `${location.origin}${scenePath(sceneId)}/render/camera`;
+  return `curl -o picture.jpg '${url}' --json '${body}'`;
 }
 
 function free(change) {
