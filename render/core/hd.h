@@ -4,12 +4,22 @@
 #ifndef RETAKE_RENDER_CORE_HD_H
 #define RETAKE_RENDER_CORE_HD_H
 
+#include <math.h>
+
 #ifdef __CUDACC__
 #define HD static __host__ __device__ __forceinline__
 #define RT_RESTRICT __restrict__
 #else
 #define HD static inline __attribute__((unused))
 #define RT_RESTRICT restrict
+#endif
+
+/* a*b + c. Contraction is off (the compiler never fuses by itself), so the hot loops ask for it
+ * where the target has the instruction; forward and backward then round alike. */
+#if defined(__CUDACC__) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define RT_FMA(a, b, c) fmaf((a), (b), (c))
+#else
+#define RT_FMA(a, b, c) ((a) * (b) + (c))
 #endif
 
 #ifdef __cplusplus

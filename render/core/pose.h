@@ -39,4 +39,9 @@ HD struct pose pose_inverse(struct pose a) {
     return pose_make(q, vec3_scale(quat_rotate(q, a.t), -1.0f));
 }
 
+HD int pose_equal(struct pose a, struct pose b) {
+    return a.q.w == b.q.w && a.q.x == b.q.x && a.q.y == b.q.y && a.q.z == b.q.z && a.t.x == b.t.x &&
+           a.t.y == b.t.y && a.t.z == b.t.z;
+}
+
 #endif

@@ -121,6 +121,17 @@ HD quat quat_normalised(quat q) {
     return quat_make(q.w * s, q.x * s, q.y * s, q.z * s);
 }
 
+/* dL/dq of quat_normalised. sensors.md section 1. */
+HD quat quat_normalised_vjp(quat q, quat v_unit) {
+    float n = sqrtf(q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z);
+    if (!(n >= 1e-12f)) return quat_make(0.0f, 0.0f, 0.0f, 0.0f);
+    float s = 1.0f / n;
+    quat u = quat_make(q.w * s, q.x * s, q.y * s, q.z * s);
+    float along = u.w * v_unit.w + u.x * v_unit.x + u.y * v_unit.y + u.z * v_unit.z;
+    return quat_make((v_unit.w - u.w * along) * s, (v_unit.x - u.x * along) * s,
+                     (v_unit.y - u.y * along) * s, (v_unit.z - u.z * along) * s);
+}
+
 HD quat quat_conjugate(quat q) { return quat_make(q.w, -q.x, -q.y, -q.z); }
 
 HD quat quat_mul(quat a, quat b) {
@@ -129,6 +140,10 @@ HD quat quat_mul(quat a, quat b) {
                      a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x,
                      a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w);
 }
+
+/* dL/da and dL/db of quat_mul(a, b). */
+HD quat quat_mul_vjp_left(quat b, quat v_out) { return quat_mul(v_out, quat_conjugate(b)); }
+HD quat quat_mul_vjp_right(quat a, quat v_out) { return quat_mul(quat_conjugate(a), v_out); }
 
 /* Rotation matrix of a *normalised* quaternion. sensors.md section 1. */
 HD mat3 quat_to_mat3(quat q) {
@@ -143,6 +158,21 @@ HD mat3 quat_to_mat3(quat q) {
     r.m[2][1] = 2.0f * (q.y * q.z + q.w * q.x);
     r.m[2][2] = 1.0f - 2.0f * (q.x * q.x + q.y * q.y);
     return r;
+}
+
+/* dL/dq of quat_to_mat3, q treated as four free numbers (quat_normalised_vjp follows). */
+HD quat quat_to_mat3_vjp(quat q, mat3 v_r) {
+    float a = v_r.m[2][1] - v_r.m[1][2];
+    float b = v_r.m[0][2] - v_r.m[2][0];
+    float c = v_r.m[1][0] - v_r.m[0][1];
+    float xy = v_r.m[0][1] + v_r.m[1][0];
+    float xz = v_r.m[0][2] + v_r.m[2][0];
+    float yz = v_r.m[1][2] + v_r.m[2][1];
+    return quat_make(
+        2.0f * (q.x * a + q.y * b + q.z * c),
+        2.0f * (-2.0f * q.x * (v_r.m[1][1] + v_r.m[2][2]) + q.y * xy + q.z * xz + q.w * a),
+        2.0f * (q.x * xy - 2.0f * q.y * (v_r.m[0][0] + v_r.m[2][2]) + q.z * yz + q.w * b),
+        2.0f * (q.x * xz + q.y * yz - 2.0f * q.z * (v_r.m[0][0] + v_r.m[1][1]) + q.w * c));
 }
 
 /* Quaternion (w >= 0) of a rotation matrix, by the largest of the four squared components
