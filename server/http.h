@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "render/core/status.h"
+#include "server/metrics.h"
 
 struct http_exchange;
 struct http_server;
@@ -69,21 +70,33 @@ struct http_options {
     const char *upload_folder;       /* temporary files of HTTP_BODY_FILE */
     const struct http_route *routes; /* ends with a zeroed row; borrowed for the server's life */
     void *context;                   /* given to handlers */
-    http_fault_handler fault;
-    int32_t n_threads;         /* 0 = 4 */
-    int32_t max_connections;   /* 0 = 3900 */
-    int32_t max_requests;      /* 0 = 1000 in flight */
-    uint64_t max_json_bytes;   /* 0 = 256 KiB */
-    uint64_t max_upload_bytes; /* 0 = 16 GiB */
-    int32_t max_uploads;       /* 0 = 8 at once */
+    http_fault_handler fault;        /* NULL = plain text answers */
+    struct metrics *metrics;    /* borrowed, may be NULL: the http_ metrics of api.md section 9 */
+    const char *metrics_prefix; /* NULL = "retake_" */
+    const char *const *public_hosts; /* further allowed Host names, ends with NULL; may be NULL */
+    int32_t n_threads;               /* 0 = 4 */
+    int32_t max_connections;         /* 0 = 3900 */
+    int32_t max_requests;            /* 0 = 1000 in flight */
+    uint64_t max_json_bytes;         /* 0 = 256 KiB */
+    uint64_t max_upload_bytes;       /* 0 = 16 GiB */
+    int32_t max_uploads;             /* 0 = 8 at once */
+    uint64_t storage_floor_bytes;    /* 0 = 512 MiB must stay free, else uploads get 507 */
+    /* Deadlines in ms; 0 = the figures of promises.md section 3. */
+    int32_t header_ms;     /* 10 s for the first head of a connection, absolute */
+    int32_t idle_ms;       /* 60 s from an answer to the end of the next head */
+    int32_t body_grace_ms; /* 10 s, then a body must have come with 64 KiB/s on average */
+    int32_t write_ms;      /* 30 s and size / 64 KiB/s */
 };
 
+/* Starts listening and serving. Only loopback addresses can be bound in this version (RT_INVALID
+ * otherwise); RT_BUSY when the port is taken. */
 enum rt_status http_server_start(struct http_server **out, const struct http_options *options,
                                  struct rt_error *err);
 uint16_t http_server_port(const struct http_server *server);
-/* Drain (promises.md section 3): stop accepting, new requests get 503 `draining`, wait up to
- * `drain_ms` for the exchanges in flight, then stop. The owner resumes deferred exchanges. False
- * when exchanges were still suspended at the end. */
+/* Drain (promises.md section 3): stop accepting, new requests get 503 `draining`, streams end, wait
+ * up to `drain_ms` for the exchanges in flight, then stop. The owner finishes deferred exchanges,
+ * from another thread while this waits. False when exchanges were still deferred at the end: then
+ * nothing was stopped or freed and *server stays set; finish them and call again, or _exit(75). */
 bool http_server_stop(struct http_server **server, int32_t drain_ms);
 /* From now on answer new requests with HTTP_FAULT_DRAINING (first phase of the drain). */
 void http_server_drain(struct http_server *server);
@@ -130,9 +143,15 @@ struct http_stream;
  * http_stream_close); call in a handler, not deferred. NULL when too many streams are open (answer
  * 503 then). */
 struct http_stream *http_stream_open(struct http_exchange *x);
+/* The same for any endless body (a picture stream, an archive): no pings, `max_queue_bytes` waiting
+ * at most. Headers set before with http_reply_header are sent. */
+struct http_stream *http_stream_open_as(struct http_exchange *x, const char *content_type,
+                                        size_t max_queue_bytes);
 /* Queues bytes; false when the client is gone or its queue is full (256 KiB). Any thread. */
 bool http_stream_send(struct http_stream *stream, const void *bytes, size_t n_bytes);
 bool http_stream_alive(const struct http_stream *stream);
+size_t http_stream_queued(const struct http_stream *stream); /* bytes not yet taken by the socket */
+/* Ends the answer once everything queued has left; frees the caller's handle. */
 void http_stream_close(struct http_stream **stream);
 
 /* -- small helpers
