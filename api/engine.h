@@ -8,7 +8,8 @@
  *     RT_TRY(engine_submit(engine, &render, err));          // done() is called exactly once
  *     engine_destroy(&engine);
  *
- * Locks of api/ (leaves: no two are ever held together):
+ * Locks of api/ (leaves: no two are ever held together, but for scene_cache.publishing, which is
+ * taken before scene_cache.lock and keeps commits of scene files in order):
  *     engine.lock         queue, statistics, background flags, the render in progress
  *     scene_cache.lock    index, loaded scenes, waiting requests
  *     workers.lock        queue of encode jobs

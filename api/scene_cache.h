@@ -47,6 +47,7 @@ struct scene_row {
     int64_t t_begin_us, t_end_us;
     char origin_type[16], origin_id[RT_ID_BYTES]; /* "upload", "reconstruction", "folder" */
     int64_t created_ms, loaded_ms, last_used_ms, expires_ms; /* Unix time, 0 = never */
+    char file[RT_ID_BYTES + 40]; /* name below the folder; "" = no file */
     char *detail_json; /* owned object text: bounds, default_view, nodes, warnings…; or NULL */
 };
 void scene_row_free(struct scene_row *row);
@@ -63,7 +64,8 @@ struct scene_cache_options {
 /* RT_IO when the folder cannot be written. Damaged sidecars are logged and skipped. */
 enum rt_status scene_cache_open(struct scene_cache **out, const struct scene_cache_options *options,
                                 struct rt_error *err);
-/* Answers waiting requests with RT_DRAINING. */
+/* Answers waiting requests with RT_DRAINING; later ones too. */
+void scene_cache_drain(struct scene_cache *cache);
 void scene_cache_close(struct scene_cache **cache);
 
 /* RT_NOT_FOUND. */

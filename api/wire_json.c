@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/wire_scan.h"
+#include "api/wire_choose.h"
+#include "render/io/json_parse.h"
 
 static int precedence(enum problem_type type) {
     return type == PROBLEM_MALFORMED_JSON ? 2 : type == PROBLEM_INVALID_REQUEST ? 1 : 0;
@@ -72,18 +73,18 @@ void wire_reply_faults(struct api *api, struct http_exchange *x, const struct wi
                   first->message, faults->n_faults > 1 ? " (and more, see errors)" : "");
 }
 
-json_t *wire_parse(const void *text, size_t n_bytes, const struct wire_limits *limits,
-                   struct wire_faults *faults) {
-    const char *problem = wire_scan(text, n_bytes, limits, &faults->offset);
-    if (problem != NULL) {
-        note(faults, PROBLEM_MALFORMED_JSON, "", NULL, problem);
+json_t *wire_parse(const void *text, size_t n_bytes, bool large, struct wire_faults *faults) {
+    const struct json_limits limits = json_limits_body(large);
+    struct rt_error err;
+    rt_error_clear(&err);
+    json_t *root = NULL;
+    if (text == NULL || n_bytes == 0) {
+        note(faults, PROBLEM_MALFORMED_JSON, "", NULL, "the body is empty");
         return NULL;
     }
-    json_error_t error;
-    json_t *root = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES, &error);
-    if (root == NULL) {
-        faults->offset = error.position;
-        note(faults, PROBLEM_MALFORMED_JSON, "", NULL, error.text);
+    if (json_parse(text, n_bytes, &limits, &root, &err) != RT_OK) {
+        faults->offset = err.offset >= 0 ? err.offset : 0;
+        note(faults, PROBLEM_MALFORMED_JSON, "", NULL, err.message);
         return NULL;
     }
     if (!json_is_object(root)) {

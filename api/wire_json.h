@@ -2,7 +2,7 @@
  * JSON pointer (api.md section 1, promises.md section 4).
  *
  *     struct wire_faults faults = {0};
- *     json_t *body = wire_parse(text, n_bytes, &wire_limits_default, &faults);   // may be NULL
+ *     json_t *body = wire_parse(text, n_bytes, false, &faults);   // may be NULL
  *     static const char *const known[] = {"name", "size_px", NULL};
  *     wire_members(&faults, body, "", known);
  *     int64_t width = 960;
@@ -38,17 +38,9 @@ struct wire_faults {
     struct wire_fault items[WIRE_MAX_FAULTS];
 };
 
-struct wire_limits {
-    size_t max_bytes;
-    int32_t max_depth, max_values;
-};
-extern const struct wire_limits wire_limits_default; /* 256 KiB, 64, 16 384 */
-extern const struct wire_limits wire_limits_large;   /* 4 MiB, 64, 131 072 */
-
-/* The text must be one JSON object within the limits. NULL with a fault otherwise; caller
- * json_decref's. */
-json_t *wire_parse(const void *text, size_t n_bytes, const struct wire_limits *limits,
-                   struct wire_faults *faults);
+/* The text must be one JSON object within the limits of bodies (`large`: of the routes that take
+ * 4 MiB). NULL with a fault otherwise; caller json_decref's. */
+json_t *wire_parse(const void *text, size_t n_bytes, bool large, struct wire_faults *faults);
 
 /* Notes an invalid-request fault at pointer at/name (name may be NULL). */
 void wire_fault(struct wire_faults *faults, const char *at, const char *name, const char *format,

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "api/wire_json.h"
-#include "api/wire_scan.h"
 
 static const double max_metres = 1e7;
 

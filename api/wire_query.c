@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/wire_choose.h"
 #include "api/wire_json.h"
-#include "api/wire_scan.h"
 
 static void pointer_of(char pointer[WIRE_POINTER_BYTES], const char *name) {
     snprintf(pointer, WIRE_POINTER_BYTES, "?%.60s", name);
