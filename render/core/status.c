@@ -49,6 +49,11 @@ enum rt_status rt_prefix(struct rt_error *err, enum rt_status status, const char
     return status;
 }
 
+enum rt_status rt_coded(struct rt_error *err, enum rt_status status, const char *code) {
+    if (err) err->code = code;
+    return status;
+}
+
 const char *rt_status_name(enum rt_status status) {
     static const char *const names[RT_N_STATUS] = {
         [RT_OK] = "ok",

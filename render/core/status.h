@@ -70,6 +70,10 @@ enum rt_status rt_fail_file(struct rt_error *err, const char *code, int64_t offs
 enum rt_status rt_prefix(struct rt_error *err, enum rt_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Sets the finding code of a failure that keeps its own status (RT_UNSUPPORTED, RT_NOT_FOUND...):
+ *     return rt_coded(err, rt_fail(err, RT_UNSUPPORTED, "..."), "unsupported-format"); */
+enum rt_status rt_coded(struct rt_error *err, enum rt_status status, const char *code);
+
 /* Short constant name of a status ("invalid", "no-memory"), for logs. Never NULL. */
 const char *rt_status_name(enum rt_status status);
 
