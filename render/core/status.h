@@ -82,8 +82,9 @@ void rt_error_clear(struct rt_error *err);
 
 /* The same calls with the result visible to a static analyser: it cannot see into status.c and
  * would take every failure for a possible success. `status` is evaluated twice. */
-#define rt_fail(err, status, ...) ((void)rt_fail(err, status, __VA_ARGS__), (status))
-#define rt_fail_file(err, ...) ((void)rt_fail_file(err, __VA_ARGS__), RT_BAD_FILE)
+#define rt_fail(err, status, ...) \
+    ((void)rt_fail(err, status, __VA_ARGS__), (enum rt_status)(status))
+#define rt_fail_file(err, ...) ((void)rt_fail_file(err, __VA_ARGS__), (enum rt_status)RT_BAD_FILE)
 
 #define RT_TRY(expression)                                  \
     do {                                                    \

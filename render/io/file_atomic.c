@@ -27,8 +27,11 @@ enum rt_status file_fail(struct rt_error *err, const char *path, const char *act
     enum rt_status status = RT_IO;
     if (number == ENOSPC || number == EDQUOT) status = RT_STORAGE_FULL;
     if (number == ENOENT || number == ENOTDIR) status = RT_NOT_FOUND;
-    rt_fail(err, status, "%.200s: cannot %s: %s", path_base(path), action, strerror(number));
-    return rt_coded(err, status, status == RT_NOT_FOUND ? "missing-file" : NULL);
+    const char *code = status == RT_NOT_FOUND ? "missing-file" : NULL;
+    return rt_coded(
+        err,
+        rt_fail(err, status, "%.200s: cannot %s: %s", path_base(path), action, strerror(number)),
+        code);
 }
 
 void rt_bytes_free(struct rt_bytes *bytes) {
@@ -42,16 +45,16 @@ static enum rt_status open_regular(const char *path, int *fd, size_t *n_bytes,
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (*fd < 0) return file_fail(err, path, "open");
     struct stat st;
+    enum rt_status status = RT_OK;
     if (fstat(*fd, &st) != 0) {
-        file_fail(err, path, "stat");
+        status = file_fail(err, path, "stat");
     } else if (!S_ISREG(st.st_mode)) {
-        rt_fail(err, RT_INVALID, "%.200s: is not a regular file", path_base(path));
+        status = rt_fail(err, RT_INVALID, "%.200s: is not a regular file", path_base(path));
     } else {
         *n_bytes = (size_t)st.st_size;
-        return RT_OK;
     }
-    close(*fd);
-    return err ? err->status : RT_IO;
+    if (status != RT_OK) close(*fd);
+    return status;
 }
 
 static enum rt_status read_exactly(int fd, const char *path, struct rt_bytes *out,
@@ -74,10 +77,11 @@ static enum rt_status read_open(int fd, const char *path, size_t n_bytes, struct
                                 struct rt_error *err) {
     out->bytes = malloc(n_bytes > 0 ? n_bytes : 1);
     out->n_bytes = n_bytes;
-    enum rt_status status = out->bytes
-                                ? read_exactly(fd, path, out, err)
-                                : rt_fail(err, RT_NO_MEMORY, "%.200s: %zu bytes: out of memory",
-                                          path_base(path), n_bytes);
+    if (!out->bytes) {
+        return rt_fail(err, RT_NO_MEMORY, "%.200s: %zu bytes: out of memory", path_base(path),
+                       n_bytes);
+    }
+    enum rt_status status = read_exactly(fd, path, out, err);
     if (status != RT_OK) rt_bytes_free(out);
     return status;
 }

@@ -62,9 +62,11 @@ static enum rt_status choose_output(struct decoder *decoder) {
     struct jpeg_decompress_struct *jpeg = &decoder->jpeg;
     RT_TRY(image_check_size("JPEG", jpeg->image_width, jpeg->image_height, decoder->err));
     if (jpeg->num_components != 1 && jpeg->num_components != 3) {
-        rt_fail(decoder->err, RT_UNSUPPORTED,
-                "JPEG with %d colour components (CMYK?): store it as RGB", jpeg->num_components);
-        return rt_coded(decoder->err, RT_UNSUPPORTED, "unsupported-format");
+        return rt_coded(decoder->err,
+                        rt_fail(decoder->err, RT_UNSUPPORTED,
+                                "JPEG with %d colour components (CMYK?): store it as RGB",
+                                jpeg->num_components),
+                        "unsupported-format");
     }
     jpeg->out_color_space = jpeg->num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
     decoder->image = (struct image){.width_px = (int32_t)jpeg->image_width,

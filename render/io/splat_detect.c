@@ -7,9 +7,11 @@
 #include "render/io/ply_header.h"
 
 static enum rt_status fail_unsupported(struct rt_error *err, const char *what) {
-    rt_fail(err, RT_UNSUPPORTED,
-            "%s is not read by this version: convert it to .ply, .spz or .splat", what);
-    return rt_coded(err, RT_UNSUPPORTED, "unsupported-format");
+    return rt_coded(
+        err,
+        rt_fail(err, RT_UNSUPPORTED,
+                "%s is not read by this version: convert it to .ply, .spz or .splat", what),
+        "unsupported-format");
 }
 
 static bool starts(struct byte_span source, const char *magic, size_t n) {
