@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "recon/formats/json_member.h"
+#include "render/io/json_member.h"
 #include "recon/formats/points_file.h"
 #include "render/io/json_parse.h"
 

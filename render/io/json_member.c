@@ -1,4 +1,4 @@
-#include "recon/formats/json_member.h"
+#include "render/io/json_member.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  *     RT_TRY(json_number(&at, "fl_x", &fl_x, err));
  *
  * Absent and null are the same. Errors are RT_BAD_FILE with code "bad-value". */
-#ifndef RETAKE_RECON_FORMATS_JSON_MEMBER_H
-#define RETAKE_RECON_FORMATS_JSON_MEMBER_H
+#ifndef RETAKE_RENDER_IO_JSON_MEMBER_H
+#define RETAKE_RENDER_IO_JSON_MEMBER_H
 
 #include <jansson.h>
 #include <stdbool.h>
