@@ -268,7 +268,9 @@ static bool check_host(const struct guard_head *head, const struct guard_policy 
  * after the raw target; each line ends in two zeroed bytes (CR, LF); a value lies behind its name
  * with only blanks between; the next name starts right after the line end. Folds, bare LF, values
  * cut by NUL, nameless fields and doubled blanks leave another distance. All pointers lie in one
- * buffer, so that they can be compared. */
+ * buffer, so that they can be compared. What stays invisible is a bare LF behind the last field. */
+static bool ends_line(const char *at) { return at[0] == 0 && at[1] == 0; }
+
 static bool check_layout(const struct guard_head *head, struct guard_refusal *refusal) {
     static const char broken[] =
         "the header block holds a folded line, a bare LF, a NUL or a field without a name";
@@ -283,9 +285,11 @@ static bool check_layout(const struct guard_head *head, struct guard_refusal *re
         at += strlen(field->name) + 1;
         while (*at == ' ' || *at == '\t') at++;
         if (field->value != at) return bad(refusal, broken);
-        at += strlen(field->value) + 2;
+        at += strlen(field->value);
+        if (!ends_line(at)) return bad(refusal, broken);
+        at += 2;
     }
-    return true;
+    return ends_line(at) || bad(refusal, broken); /* the empty line */
 }
 
 bool guard_check(const struct guard_head *head, const struct guard_policy *policy,
