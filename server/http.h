@@ -151,7 +151,8 @@ struct http_stream *http_stream_open_as(struct http_exchange *x, const char *con
 bool http_stream_send(struct http_stream *stream, const void *bytes, size_t n_bytes);
 bool http_stream_alive(const struct http_stream *stream);
 size_t http_stream_queued(const struct http_stream *stream); /* bytes not yet taken by the socket */
-/* Ends the answer once everything queued has left; frees the caller's handle. */
+/* Ends the answer once everything queued has left; frees the caller's handle. Also after
+ * http_server_stop. */
 void http_stream_close(struct http_stream **stream);
 
 /* -- small helpers

@@ -49,6 +49,8 @@ struct stream_pump {
     struct http_server *server;
     struct http_stream *streams[MAX_STREAMS];
     int32_t n_streams, n_events;
+    int32_t n_handles; /* not yet closed by their owners; the pump outlives the server for them */
+    bool stopped;      /* its thread has ended */
 };
 
 static void wake(struct stream_pump *pump) {
@@ -207,6 +209,16 @@ void stream_pump_end_all(struct stream_pump *pump) {
     wake(pump);
 }
 
+/* Unlocks; frees the pump when nobody can come back to it. */
+static void leave(struct stream_pump *pump) {
+    bool last = pump->stopped && pump->n_handles == 0;
+    pthread_mutex_unlock(&pump->mutex);
+    if (!last) return;
+    close(pump->wake);
+    pthread_mutex_destroy(&pump->mutex);
+    free(pump);
+}
+
 void stream_pump_stop(struct stream_pump **pump) {
     struct stream_pump *p = *pump;
     if (!p) return;
@@ -215,9 +227,9 @@ void stream_pump_stop(struct stream_pump **pump) {
     pthread_mutex_unlock(&p->mutex);
     wake(p);
     pthread_join(p->thread, NULL);
-    close(p->wake);
-    pthread_mutex_destroy(&p->mutex);
-    free(p);
+    pthread_mutex_lock(&p->mutex);
+    p->stopped = true;
+    leave(p);
     *pump = NULL;
 }
 
@@ -231,6 +243,7 @@ static bool stream_join(struct stream_pump *pump, struct http_stream *stream) {
     atomic_fetch_add(&x->server->n_suspended, 1);
     MHD_suspend_connection(x->connection);
     pump->streams[pump->n_streams++] = stream;
+    pump->n_handles++;
     if (stream->events) pump->n_events++;
     return true;
 }
@@ -317,14 +330,14 @@ void http_stream_close(struct http_stream **stream) {
     if (!s) return;
     struct stream_pump *pump = s->pump;
     pthread_mutex_lock(&pump->mutex);
-    bool over = s->detached;
     s->closed = true;
+    pump->n_handles--;
     stop_taking(s);
-    pthread_mutex_unlock(&pump->mutex);
-    if (over) {
+    if (s->detached) {
         stream_free(s);
     } else {
         wake(pump);
     }
+    leave(pump);
     *stream = NULL;
 }

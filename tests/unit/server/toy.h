@@ -172,13 +172,19 @@ static inline void toy_finish_all(struct toy *toy) {
     pthread_mutex_unlock(&toy->mutex);
 }
 
-static inline void toy_stop(struct toy *toy) {
+/* What is left of a toy whose server is stopped. */
+static inline void toy_clean(struct toy *toy) {
     char command[160];
-    toy_finish_all(toy);
-    assert_true(http_server_stop(&toy->server, 2000));
+    for (int i = 0; i < MAX_SLOTS; i++) http_stream_close(&toy->streams[i]);
     snprintf(command, sizeof command, "rm -rf %s", toy->folder);
     if (system(command) != 0) fail_msg("cannot remove the folder of the test");
     pthread_mutex_destroy(&toy->mutex);
+}
+
+static inline void toy_stop(struct toy *toy) {
+    toy_finish_all(toy);
+    assert_true(http_server_stop(&toy->server, 2000));
+    toy_clean(toy);
 }
 
 static inline void toy_wait_parked(struct toy *toy, int n) {
