@@ -24,6 +24,7 @@ static void camera_free(struct recording_camera *camera) {
         free(frame->camera);
     }
     free(camera->frames);
+    free(camera->ego_mask_file);
 }
 
 void recording_close(struct recording **recording) {
@@ -133,6 +134,7 @@ static enum rt_status refuse_unknown(const char *path, struct rt_error *err) {
 typedef enum rt_status (*reader_function)(struct reader *reader, struct rt_error *err);
 
 static reader_function find_reader(const struct recording_folder *folder) {
+    if (recording_has_file(folder, "recording.json")) return retake_recording_read;
     if (recording_has_file(folder, "transforms.json")) return nerfstudio_read;
     if (recording_has_file(folder, "transforms_train.json")) return nerfstudio_read;
     if (colmap_is_here(folder)) return colmap_read;

@@ -39,6 +39,7 @@ struct recording_camera {
     struct camera camera_stored; /* undistorted pinhole, same size and focal length */
     struct pose T_rig_camera;
     int64_t shutter_us;
+    char *ego_mask_file; /* owned or NULL; 0 = the vehicle itself, ignored in every frame */
     struct recording_frame *frames; /* owned [n_frames], by time then name */
     int32_t n_frames;
 };
@@ -86,12 +87,17 @@ struct recording {
 enum rt_status recording_open(const char *folder, struct recording **out, struct rt_error *err);
 void recording_close(struct recording **recording);
 
-/* Unpacks an uploaded tar, tar.gz or zip (limits of promises.md section 5) into the new folder
- * `folder`, which must not exist; on failure nothing is left behind. A single top folder is
- * stripped by recording_open looking one level down. */
+/* Unpacks an uploaded tar, tar.gz or zip into the new folder `folder`, which must not exist. The
+ * work is done in a folder beside it that is renamed at the end, so that a failure at any point
+ * leaves nothing behind. Limits (promises.md section 5, api.md section 8): entries, names (as
+ * recording_path_check, no duplicates, not even by case), only files and folders, 200 bytes out for
+ * one in (pictures exempt: up to 512 MiB each), 128 GiB in all. A single top folder is kept;
+ * recording_open looks one level down. RT_EXISTS, RT_BAD_RECORDING with a finding code,
+ * RT_STORAGE_FULL, RT_IO, RT_NO_MEMORY. */
 enum rt_status recording_unpack(const char *archive, const char *folder, struct rt_error *err);
 
-/* Decodes every file (deep check), adding findings to the recording. `cancel` may be NULL. */
+/* Decodes every picture, mask and depth file; what is wrong becomes a finding of severity error.
+ * Fails only when there is no memory. Not while other threads use the recording. */
 enum rt_status recording_check_deep(struct recording *recording, struct rt_error *err);
 
 struct recording_picture {

@@ -38,16 +38,24 @@ static enum rt_status load_rgb(const struct recording *recording,
     return status;
 }
 
+/* Multiplies the mask of `file` (NULL = none) into *mask, which may be empty. */
 static enum rt_status load_mask(const struct recording_folder *folder, const char *file,
                                 const struct camera *lens, struct image *mask,
                                 struct rt_error *err) {
     struct image decoded = {0};
+    struct image fresh = {0};
     if (!file) return RT_OK;
     RT_TRY(read_image(folder, file, &decoded, err));
     enum rt_status status = check_size(&decoded, lens, file, err);
-    if (status == RT_OK) status = picture_to_mask(&decoded, mask, err);
+    if (status == RT_OK) status = picture_to_mask(&decoded, &fresh, err);
     image_destroy(&decoded);
-    return status;
+    if (status != RT_OK) return status;
+    for (size_t i = 0; mask->pixels && i < image_bytes(mask); i++) {
+        image_u8(&fresh)[i] &= image_u8(mask)[i];
+    }
+    image_destroy(mask);
+    *mask = fresh;
+    return RT_OK;
 }
 
 static void forget_distortion(struct camera *lens) {
@@ -101,6 +109,7 @@ static enum rt_status load(const struct recording *recording, int32_t i_camera, 
     enum rt_status status = load_rgb(recording, &folder, frame->file, &out->rgb, err);
     if (status == RT_OK) status = check_size(&out->rgb, lens, frame->file, err);
     if (status == RT_OK) status = load_mask(&folder, frame->mask_file, lens, &out->mask, err);
+    if (status == RT_OK) status = load_mask(&folder, camera->ego_mask_file, lens, &out->mask, err);
     recording_folder_close(&folder);
     if (status == RT_OK) status = undistort(lens, out, err);
     out->camera = *lens;

@@ -6,5 +6,6 @@
 #include "recon/formats/colmap.h"
 #include "recon/formats/nerfstudio.h"
 #include "recon/formats/reader.h"
+#include "recon/formats/retake_recording.h"
 
 #endif

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "render/io/json_member.h"
 #include "recon/formats/points_file.h"
+#include "render/io/json_member.h"
 #include "render/io/json_parse.h"
 
 /* Numbers as they stand in the file; NaN = not given. A frame starts from the shared ones. */
@@ -126,7 +126,7 @@ static enum rt_status lens_build(const struct lens_numbers *lens,
     double w = out->width_px;
     double h = out->height_px;
     double fl_x = isnan(lens->fl_x) ? focal_of_angle(w, lens->angle_x) : lens->fl_x;
-    double fl_y = isnan(lens->fl_y) ? lens->fl_y : lens->fl_y;
+    double fl_y = lens->fl_y;
     if (isnan(fl_y) && isnan(lens->fl_x)) fl_y = focal_of_angle(h, lens->angle_y);
     if (isnan(fl_x)) fl_x = fl_y;
     if (isnan(fl_y)) fl_y = fl_x;

@@ -181,6 +181,18 @@ vec3 reader_point(const struct reader *reader, const double source[3]) {
     return vec3_make((float)p[0], (float)p[1], (float)p[2]);
 }
 
+struct reader_pose reader_pose_from(struct pose pose) {
+    struct reader_pose out;
+    mat3 r = quat_to_mat3(pose.q);
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) out.r[i][j] = (double)r.m[i][j];
+    }
+    out.t[0] = (double)pose.t.x;
+    out.t[1] = (double)pose.t.y;
+    out.t[2] = (double)pose.t.z;
+    return out;
+}
+
 static struct pose world_pose(const struct reader *reader, const struct reader_pose *source) {
     mat3 r;
     for (int i = 0; i < 3; i++) {
@@ -225,8 +237,9 @@ static void frame_free(struct recording_frame *frame) {
 }
 
 /* Mask and depth files are optional: a missing one is said and left out. */
-static enum rt_status side_file(struct reader *reader, const char *file, const char *what,
+enum rt_status reader_side_file(struct reader *reader, const char *file, const char *what,
                                 char **out, struct rt_error *err) {
+    *out = NULL;
     if (!file) return RT_OK;
     while (strncmp(file, "./", 2) == 0) file += 2;
     RT_TRY(recording_path_check(file, err));
@@ -258,10 +271,10 @@ enum rt_status reader_add_frame(struct reader *reader, int32_t i_camera,
                                     .holdout = frame->holdout};
     enum rt_status status = copy_text(picture->file, &fresh.file, err);
     if (status == RT_OK) {
-        status = side_file(reader, frame->mask_file, "mask", &fresh.mask_file, err);
+        status = reader_side_file(reader, frame->mask_file, "mask", &fresh.mask_file, err);
     }
     if (status == RT_OK) {
-        status = side_file(reader, frame->depth_file, "depth", &fresh.depth_file, err);
+        status = reader_side_file(reader, frame->depth_file, "depth", &fresh.depth_file, err);
     }
     if (status == RT_OK) {
         fresh.camera = malloc(sizeof lens);

@@ -65,6 +65,10 @@ enum rt_status reader_add_camera(struct reader *reader, const char *id, int32_t 
 enum rt_status reader_find_picture(struct reader *reader, const char *file,
                                    struct reader_picture *picture, struct rt_error *err);
 
+/* A mask or depth file: its name copied to *out, or a finding and NULL when it is not there. */
+enum rt_status reader_side_file(struct reader *reader, const char *file, const char *what,
+                                char **out, struct rt_error *err);
+
 /* Appends a frame. A lens whose size is not the picture's is scaled when both axes agree on one
  * ratio to one pixel, else refused with the file's name. */
 enum rt_status reader_add_frame(struct reader *reader, int32_t i_camera,
@@ -73,6 +77,9 @@ enum rt_status reader_add_frame(struct reader *reader, int32_t i_camera,
 
 /* Order, times of static sets, lenses of the cameras, warnings, "all missing". */
 enum rt_status reader_finish(struct reader *reader, struct rt_error *err);
+
+/* The pose of a frame from one in single precision. */
+struct reader_pose reader_pose_from(struct pose pose);
 
 /* A point of the source's world in ours. */
 vec3 reader_point(const struct reader *reader, const double source[3]);

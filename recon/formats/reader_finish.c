@@ -7,10 +7,15 @@
 
 enum { STATIC_STEP_US = 100000 };
 
+/* A frame by its name, to be numbered. */
+struct named {
+    struct recording_frame *frame;
+};
+
 static int by_name(const void *a, const void *b) {
-    const struct recording_frame *const *x = a;
-    const struct recording_frame *const *y = b;
-    return strcmp((*x)->file, (*y)->file);
+    const struct named *x = a;
+    const struct named *y = b;
+    return strcmp(x->frame->file, y->frame->file);
 }
 
 static int by_time_then_name(const void *a, const void *b) {
@@ -23,17 +28,17 @@ static int by_time_then_name(const void *a, const void *b) {
 /* Static sets: 0.1 s from picture to picture in name order over all cameras. */
 static enum rt_status number_by_name(struct recording *recording, int32_t n_frames,
                                      struct rt_error *err) {
-    struct recording_frame **frames = malloc((size_t)n_frames * sizeof *frames);
+    struct named *frames = malloc((size_t)n_frames * sizeof *frames);
     if (!frames) return rt_fail(err, RT_NO_MEMORY, "frames: out of memory");
     int32_t n = 0;
     for (int32_t i = 0; i < recording->n_cameras; i++) {
         struct recording_camera *camera = &recording->cameras[i];
-        for (int32_t k = 0; k < camera->n_frames; k++) frames[n++] = &camera->frames[k];
+        for (int32_t k = 0; k < camera->n_frames; k++) frames[n++].frame = &camera->frames[k];
     }
-    qsort(frames, (size_t)n, sizeof(struct recording_frame *), by_name);
+    qsort(frames, (size_t)n, sizeof *frames, by_name);
     for (int32_t i = 0; i < n; i++) {
-        frames[i]->t_us = (int64_t)i * STATIC_STEP_US;
-        frames[i]->t_end_us = frames[i]->t_us + 1;
+        frames[i].frame->t_us = (int64_t)i * STATIC_STEP_US;
+        frames[i].frame->t_end_us = frames[i].frame->t_us + 1;
     }
     free(frames);
     return RT_OK;
@@ -51,12 +56,28 @@ static enum rt_status order_frames(struct recording_camera *camera, struct rt_er
     return RT_OK;
 }
 
+static bool same_numbers(const float *a, const float *b, int n) {
+    for (int i = 0; i < n; i++) {
+        if (a[i] != b[i]) return false;
+    }
+    return true;
+}
+
+static bool same_lens(const struct camera *a, const struct camera *b) {
+    return a->model == b->model && a->shutter == b->shutter && a->width_px == b->width_px &&
+           a->height_px == b->height_px && same_numbers(a->focal_px, b->focal_px, 2) &&
+           same_numbers(a->principal_px, b->principal_px, 2) &&
+           same_numbers(a->radial_k, b->radial_k, 6) &&
+           same_numbers(a->tangential_p, b->tangential_p, 2) &&
+           same_numbers(a->thin_prism_s, b->thin_prism_s, 4);
+}
+
 /* The first frame's lens becomes the camera's; frames that share it give theirs up. */
 static void share_lens(struct recording_camera *camera) {
     camera->camera = *camera->frames[0].camera;
     for (int32_t i = 0; i < camera->n_frames; i++) {
         struct recording_frame *frame = &camera->frames[i];
-        if (memcmp(frame->camera, &camera->camera, sizeof camera->camera) != 0) continue;
+        if (!same_lens(frame->camera, &camera->camera)) continue;
         free(frame->camera);
         frame->camera = NULL;
     }
@@ -88,8 +109,11 @@ static enum rt_status warn_about_lens(struct reader *reader, struct recording_ca
 static void drop_empty_cameras(struct recording *recording) {
     int32_t n = 0;
     for (int32_t i = 0; i < recording->n_cameras; i++) {
-        if (recording->cameras[i].n_frames > 0) recording->cameras[n++] = recording->cameras[i];
-        /* An empty camera owns nothing, so overwriting it leaks nothing. */
+        if (recording->cameras[i].n_frames > 0) {
+            recording->cameras[n++] = recording->cameras[i];
+        } else {
+            free(recording->cameras[i].ego_mask_file);
+        }
     }
     recording->n_cameras = n;
 }

@@ -44,4 +44,26 @@ HD int pose_equal(struct pose a, struct pose b) {
            a.t.y == b.t.y && a.t.z == b.t.z;
 }
 
+/* a at u = 0, b at u = 1: positions linear, rotations along the short way; a little outside 0...1
+ * it continues with the same velocity. sensors.md section 2. */
+HD struct pose pose_interpolate(struct pose a, struct pose b, float u) {
+    float c = a.q.w * b.q.w + a.q.x * b.q.x + a.q.y * b.q.y + a.q.z * b.q.z;
+    float sign = c < 0.0f ? -1.0f : 1.0f;
+    float theta = acosf(fminf(c * sign, 1.0f));
+    float v = 1.0f - u;
+    float weight_a;
+    float weight_b;
+    if (theta < 0.03f) { /* the series is exact to 1.4e-8 there; sin(x)/sin(x) is not */
+        weight_a = v * (1.0f + theta * theta * (1.0f - v * v) / 6.0f);
+        weight_b = u * (1.0f + theta * theta * (1.0f - u * u) / 6.0f);
+    } else {
+        weight_a = sinf(v * theta) / sinf(theta);
+        weight_b = sinf(u * theta) / sinf(theta);
+    }
+    weight_b *= sign;
+    quat q = quat_make(weight_a * a.q.w + weight_b * b.q.w, weight_a * a.q.x + weight_b * b.q.x,
+                       weight_a * a.q.y + weight_b * b.q.y, weight_a * a.q.z + weight_b * b.q.z);
+    return pose_make(quat_normalised(q), vec3_add(vec3_scale(a.t, v), vec3_scale(b.t, u)));
+}
+
 #endif
