@@ -24,10 +24,13 @@
 #endif
 
 /* The contiguity rule (guard.c) reads the parser's buffer and holds for this parser; newer versions
- * refuse such heads themselves at discipline level 1. */
+ * refuse such heads themselves when asked to be strict. */
 #if MHD_VERSION <= 0x00097500
 #define GUARD_KNOWS_LAYOUT 1
 #define GUARD_STRICT_OPTION
+#elif MHD_VERSION < 0x00097701
+#define GUARD_KNOWS_LAYOUT 0
+#define GUARD_STRICT_OPTION MHD_OPTION_STRICT_FOR_CLIENT, 1,
 #else
 #define GUARD_KNOWS_LAYOUT 0
 #define GUARD_STRICT_OPTION MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,

@@ -54,7 +54,8 @@ static bool quality_is_zero(const char *parameters, const char *end) {
 
 bool accepts_coding(const char *header, const char *coding) {
     bool any = false;
-    while (header && *header) {
+    if (!header) return false;
+    while (*header) {
         header += strspn(header, " \t,");
         const char *end = header + strcspn(header, ",");
         size_t n = strcspn(header, " \t,;");

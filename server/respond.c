@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -163,11 +164,19 @@ static bool is_json(const char *type) {
            strncmp(type, "application/problem+json", 24) == 0;
 }
 
+static void vary_add_encoding(struct http_exchange *x) {
+    char text[256];
+    int32_t known = header_find(&x->reply, "Vary");
+    snprintf(text, sizeof text, "%s%sAccept-Encoding",
+             known < 0 ? "" : x->reply.headers[known].value, known < 0 ? "" : ", ");
+    http_reply_header(x, "Vary", text);
+}
+
 /* Replaces the body by its gzip form; leaves it as it is when that is not smaller. */
 static void compress_body(struct http_exchange *x) {
     struct http_reply *reply = &x->reply;
     if (reply->n_bytes < GZIP_MIN_BYTES || !is_json(reply->content_type)) return;
-    http_reply_header(x, "Vary", "Accept-Encoding");
+    vary_add_encoding(x);
     if (!accepts_coding(http_header(x, "Accept-Encoding"), "gzip")) return;
     z_stream stream = {0};
     if (deflateInit2(&stream, GZIP_LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
@@ -277,6 +286,11 @@ static const char *status_text(int status) {
 
 size_t respond_head(struct http_exchange *x, const char *length_field, char *out, size_t n_bytes) {
     struct http_reply *reply = &x->reply;
+    char date[40];
+    time_t now = time(NULL);
+    struct tm utc;
+    strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &utc));
+    http_reply_header(x, "Date", date);
     x->must_close = true;
     add_standard_headers(x);
     size_t n = (size_t)snprintf(out, n_bytes, "HTTP/1.1 %d %s\r\n%s\r\n", reply->status,

@@ -93,6 +93,7 @@ static inline void toy_big(struct http_exchange *x, void *context) {
     size_t n = 200000;
     char *text = malloc(n);
     memset(text, 'a', n);
+    http_reply_header(x, "Vary", "Accept");
     http_reply_owned(x, 200, "application/json", text, n);
 }
 
