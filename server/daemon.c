@@ -298,6 +298,13 @@ static void record(struct http_exchange *x, enum MHD_RequestTerminationCode reas
              status, seconds * 1e3, (unsigned long long)x->sent_bytes, x->request_id);
 }
 
+void exchange_leave_flight(struct http_exchange *x) {
+    if (!x->in_flight) return;
+    x->in_flight = false;
+    metric_add(x->server->metrics.in_flight, -1, NULL);
+    atomic_fetch_sub(&x->server->n_requests, 1);
+}
+
 static void on_completed(void *context, struct MHD_Connection *connection, void **state,
                          enum MHD_RequestTerminationCode reason) {
     struct http_server *server = context;
@@ -312,10 +319,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         }
         connections_phase(server->connections, x->link, LINK_IDLE, 0);
     }
-    if (x->in_flight) {
-        metric_add(server->metrics.in_flight, -1, NULL);
-        atomic_fetch_sub(&server->n_requests, 1);
-    }
+    exchange_leave_flight(x);
     exchange_free(x);
     *state = NULL;
 }

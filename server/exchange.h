@@ -134,6 +134,7 @@ struct http_server {
 
 /* daemon.c */
 void exchange_fault(struct http_exchange *x, enum http_fault fault, const char *detail);
+void exchange_leave_flight(struct http_exchange *x); /* no longer counts as a request in flight */
 
 /* request.c: accessors and what they need */
 enum rt_status request_parse(struct http_exchange *x); /* path, query, id, after the guard */

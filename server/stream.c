@@ -280,7 +280,10 @@ struct http_stream *http_stream_open_as(struct http_exchange *x, const char *con
     setsockopt(stream->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     pthread_mutex_lock(&pump->mutex);
     bool joined = stream_join(pump, stream);
-    if (joined) x->streamed = true;
+    if (joined) {
+        x->streamed = true;
+        exchange_leave_flight(x); /* streams have a bound of their own */
+    }
     pthread_mutex_unlock(&pump->mutex);
     if (!joined) {
         stream_free(stream);

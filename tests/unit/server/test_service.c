@@ -334,6 +334,72 @@ static void test_limits_answer_503(void **state) {
     toy_stop(&toy);
 }
 
+static void word_fault(struct http_exchange *x, enum http_fault fault, const char *detail,
+                       void *context) {
+    char text[256];
+    (void)context;
+    int n = snprintf(text, sizeof text, "fault %d: %s", (int)fault, detail);
+    http_reply(x, fault == HTTP_FAULT_STORAGE_FULL ? 507 : 503, "application/problem+json", text,
+               (size_t)n);
+}
+
+static void test_uploads_are_bounded(void **state) {
+    (void)state;
+    struct toy toy;
+    struct http_options options = {.max_uploads = 1, .fault = word_fault};
+    toy_start(&toy, &options);
+    const char half[] = "PUT /files/a HTTP/1.1\r\n" HOST "Content-Length: 10\r\n\r\nabc";
+    const char whole[] = "PUT /files/b HTTP/1.1\r\n" HOST CLOSE "Content-Length: 3\r\n\r\nabc";
+    int fd = client_open(&toy), status = 0;
+    client_send(fd, half, sizeof half - 1, 0);
+    for (int i = 0; i < 200 && status != 503; i++) {
+        pause_ms(2);
+        status = client_ask(&toy, whole, answer, sizeof answer);
+    }
+    assert_int_equal(status, 503);
+    assert_non_null(strstr(answer, "too many uploads"));
+    close(fd); /* the half upload is given up: its slot and its file are free again */
+    for (int i = 0; i < 200 && status != 201; i++) {
+        pause_ms(2);
+        status = client_ask(&toy, whole, answer, sizeof answer);
+    }
+    assert_int_equal(status, 201);
+    char command[160];
+    snprintf(command, sizeof command, "test -z \"$(ls %s | grep upload)\"", toy.folder);
+    assert_int_equal(system(command), 0);
+    toy_stop(&toy);
+}
+
+static void test_full_disk_is_507(void **state) {
+    (void)state;
+    struct toy toy;
+    struct http_options options = {.storage_floor_bytes = 1ull << 60, .fault = word_fault};
+    toy_start(&toy, &options);
+    assert_int_equal(
+        client_ask(&toy, "PUT /files/b HTTP/1.1\r\n" HOST CLOSE "Content-Length: 3\r\n\r\nabc",
+                   answer, sizeof answer),
+        507);
+    assert_int_equal(get(&toy, "/hello"), 200);
+    toy_stop(&toy);
+}
+
+static void test_public_hosts(void **state) {
+    (void)state;
+    struct toy toy;
+    const char *const hosts[] = {"scenes.example", NULL};
+    struct http_options options = {.public_hosts = hosts};
+    toy_start(&toy, &options);
+    assert_int_equal(client_ask(&toy,
+                                "GET /hello HTTP/1.1\r\nHost: Scenes.Example:443\r\n" CLOSE
+                                "Origin: https://scenes.example:443\r\n\r\n",
+                                answer, sizeof answer),
+                     200);
+    assert_int_equal(client_ask(&toy, "GET /hello HTTP/1.1\r\nHost: a.scenes.example\r\n\r\n",
+                                answer, sizeof answer),
+                     403);
+    toy_stop(&toy);
+}
+
 static void test_thousand_connections(void **state) {
     (void)state;
     struct toy toy;
@@ -450,6 +516,9 @@ int main(void) {
         cmocka_unit_test(test_static_files),
         cmocka_unit_test(test_no_name_leaves_the_folder),
         cmocka_unit_test(test_limits_answer_503),
+        cmocka_unit_test(test_uploads_are_bounded),
+        cmocka_unit_test(test_full_disk_is_507),
+        cmocka_unit_test(test_public_hosts),
         cmocka_unit_test(test_thousand_connections),
         cmocka_unit_test(test_drain_under_load),
         cmocka_unit_test(test_stop_waits_for_deferred),

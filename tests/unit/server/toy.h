@@ -155,7 +155,7 @@ static inline void toy_start(struct toy *toy, struct http_options *options) {
     options->routes = toy_routes;
     options->context = toy;
     options->upload_folder = toy->folder;
-    options->storage_floor_bytes = 1;
+    if (!options->storage_floor_bytes) options->storage_floor_bytes = 1;
     options->n_threads = 2;
     struct rt_error err = {0};
     if (http_server_start(&toy->server, options, &err) != RT_OK) fail_msg("%s", err.message);
