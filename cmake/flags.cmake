@@ -10,7 +10,7 @@ if(RETAKE_WERROR)
   list(APPEND RETAKE_WARNINGS -Werror)
 endif()
 
-add_compile_definitions(_POSIX_C_SOURCE=200809L)
+add_compile_definitions(_POSIX_C_SOURCE=200809L _XOPEN_SOURCE=700)
 add_compile_options(-ffp-contract=off -fno-strict-overflow -fno-delete-null-pointer-checks)
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
@@ -19,6 +19,10 @@ set(RETAKE_LINK_OPTIONS)
 if(RETAKE_SANITIZE)
   add_compile_options(-g -fno-omit-frame-pointer -fsanitize=${RETAKE_SANITIZE}
                       -fno-sanitize-recover=all)
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    # Cutting text to its buffer is what these calls are for; gcc warns about it only without FORTIFY.
+    add_compile_options(-Wno-format-truncation)
+  endif()
   add_link_options(-fsanitize=${RETAKE_SANITIZE})
 elseif(RETAKE_FUZZ)
   add_compile_options(-g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined

@@ -1,14 +1,16 @@
 /* The journal of jobs: accepted work that survives kill -9 (promises.md P1, section 7). SQLite in
- * WAL mode; acceptance and end states are committed with synchronous=FULL before the call returns.
- * The module knows nothing about what a job does: `request` and `result` are opaque JSON texts.
+ * WAL mode; every change is committed with synchronous=FULL before the call returns. The module
+ * knows nothing about what a job does: `request` and `result` are opaque JSON texts.
  *
- *     struct jobs *jobs;
- *     RT_TRY(jobs_open(&jobs, "jobs.sqlite", &options, err));   // running jobs become queued,
- * attempt + 1 RT_TRY(jobs_submit(jobs, &submission, &row, err));        // committed
- *     RT_TRY(jobs_take(jobs, &row, err));                       // oldest queued of highest
- * priority RT_TRY(jobs_transition(jobs, id, JOB_SUCCEEDED, "…", err)); jobs_close(&jobs);
+ *     RT_TRY(jobs_open(&jobs, "jobs.sqlite", &options, err));  // lost jobs are queued again
+ *     RT_TRY(jobs_submit(jobs, &submission, &row, &is_repeat, err));  // committed
+ *     RT_TRY(jobs_take(jobs, &row, err));               // oldest queued of highest priority
+ *     RT_TRY(jobs_transition(jobs, row.id, &(struct job_change){.to = JOB_SUCCEEDED}, err));
+ *     jobs_close(&jobs);
  *
- * Threading: every function may be called from any thread; one mutex inside, a leaf. */
+ * A full disk is RT_STORAGE_FULL and leaves the journal as it was. One process at a time opens a
+ * journal (RT_BUSY for a second one). Threading: every function may be called from any thread; two
+ * leaf mutexes inside (journal, events). Each change costs one fsync. */
 #ifndef RETAKE_SERVER_JOBS_H
 #define RETAKE_SERVER_JOBS_H
 
@@ -45,6 +47,10 @@ struct jobs_options {
     int32_t max_queued; /* 256 */
 };
 
+/* Creates the file when it is missing. Jobs found running were lost with their worker: they become
+ * queued with attempt + 1, or what was requested of them (paused, cancelled); the third loss in a
+ * row without jobs_mark_progress makes a job failed `device-lost`. RT_BAD_FILE: damaged, or written
+ * by a newer version. */
 enum rt_status jobs_open(struct jobs **out, const char *path, const struct jobs_options *options,
                          struct rt_error *err);
 void jobs_close(struct jobs **jobs);
@@ -56,8 +62,10 @@ struct job_submission {
     const char *idempotency_key;    /* NULL = none; 1...64 characters */
     const char *idempotency_digest; /* of the body, with the key */
 };
-/* Commits a queued job. With a known key: same digest -> RT_OK, *is_repeat = true and the stored
- * row; other digest -> RT_INVALID. RT_QUEUE_FULL. */
+/* Commits a queued job. With a key known for less than 24 h: same digest -> RT_OK, *is_repeat =
+ * true and the job's row; other digest -> RT_INVALID with err->code "idempotency-mismatch".
+ * RT_QUEUE_FULL.
+ */
 enum rt_status jobs_submit(struct jobs *jobs, const struct job_submission *submission,
                            struct job_row *out, bool *is_repeat, struct rt_error *err);
 enum rt_status jobs_get(struct jobs *jobs, const char *id, struct job_row *out,
@@ -73,7 +81,9 @@ enum rt_status jobs_list(struct jobs *jobs, const struct jobs_filter *filter, st
 /* Takes the next queued job and marks it running; RT_NOT_FOUND when none is queued. */
 enum rt_status jobs_take(struct jobs *jobs, struct job_row *out, struct rt_error *err);
 
-/* The only place where states change; illegal ones are RT_TRANSITION. */
+/* The only place where states change; illegal ones are RT_TRANSITION and name the allowed ones.
+ * `requested` is cleared. Running to queued is a worker loss and counts as in jobs_open; any other
+ * way into queued is a resume. */
 struct job_change {
     enum job_state to;
     const char *reason; /* NULL = "" */
@@ -85,9 +95,16 @@ enum rt_status jobs_transition(struct jobs *jobs, const char *id, const struct j
 /* Notes what the running job shall do ("pause", "cancel", "publish", "" clears). */
 enum rt_status jobs_request(struct jobs *jobs, const char *id, const char *requested,
                             struct rt_error *err);
-/* True when `to` can follow `from`; states allowed after `from` as a space-separated list. */
+/* A checkpoint was written: losses in a row are counted from here again. */
+enum rt_status jobs_mark_progress(struct jobs *jobs, const char *id, struct rt_error *err);
+/* Jobs in a state; -1 when the journal cannot be read. */
+int32_t jobs_count(struct jobs *jobs, enum job_state state);
+
+/* The table of api.md section 6.3. */
 bool job_transition_allowed(enum job_state from, enum job_state to);
+const char *job_states_after(enum job_state from); /* space separated; "" for succeeded */
 const char *job_state_name(enum job_state state);
+bool job_state_from_name(const char *name, enum job_state *state);
 /* Removes an ended or paused job. RT_BUSY while queued or running. */
 enum rt_status jobs_delete(struct jobs *jobs, const char *id, struct rt_error *err);
 
@@ -98,13 +115,16 @@ struct job_event {
     char name[16];    /* state progress eval preview log done */
     char *text;       /* owned JSON text */
 };
+/* Keeps the event; the last 64 jobs that published have a ring. Texts above 64 KiB are dropped. */
 void jobs_publish(struct jobs *jobs, const char *id, const char *name, const char *json_text);
-/* Events after `sequence`, oldest first; *gap when older ones were lost. Caller frees texts and
- * array. */
+/* Events after `sequence`, oldest first; *gap when some in between are lost (the ring went on, or
+ * the service was restarted). Caller frees texts and array (job_events_free). No events: RT_OK. */
 enum rt_status jobs_events(struct jobs *jobs, const char *id, int64_t after,
                            struct job_event **events, int32_t *n_events, bool *gap,
                            struct rt_error *err);
-/* Called (on the publishing thread) after each event, to wake SSE pumps. */
+void job_events_free(struct job_event *events, int32_t n_events);
+/* Called (on the publishing thread, no lock held) after each event, to wake SSE pumps. Set it
+ * before other threads publish. */
 void jobs_on_event(struct jobs *jobs, void (*wake)(void *context, const char *id), void *context);
 
 #endif
