@@ -16,6 +16,8 @@
 
 #ifdef RT_VARIANT_SUFFIX
 #define RT_VARIANT(name) RT_VARIANT_JOIN(name, RT_VARIANT_SUFFIX)
+#else
+#define RT_VARIANT(name) name /* tools that read the file alone */
 #endif
 #define RT_VARIANTS(result, name, parameters) \
     result name##_v2 parameters;              \
