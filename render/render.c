@@ -140,6 +140,10 @@ static enum rt_status check_frame(const struct render_frame *frame, int64_t *n_g
         return rt_fail(err, RT_INVALID, "sh_degree = %d must be 0...%d", frame->sh_degree,
                        RT_MAX_SH_DEGREE);
     }
+    if (!(frame->limits.alpha_max < 1.0f) || !(frame->limits.alpha_max > 0.0f)) {
+        return rt_fail(err, RT_INVALID, "alpha_max = %g must be between 0 and 1",
+                       (double)frame->limits.alpha_max);
+    }
     assert(frame->n_layers >= 0 && (frame->layers || frame->n_layers == 0));
     *n_gaussians = 0;
     for (int32_t i = 0; i < frame->n_layers; i++) {

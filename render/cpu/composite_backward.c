@@ -15,45 +15,68 @@ struct column_sums {
     float depth[RT_TILE_PX];
 };
 
-/* The same evaluation as blend_row() of composite.c, so that both passes blend the same splats. */
-static inline void backward_row(const struct composite_args *args, const struct projected *splat,
-                                vec2 offset, int from, bool with_depth,
-                                struct tile_upstream *RT_RESTRICT up,
-                                struct column_sums *RT_RESTRICT sums) {
+/* What one splat does to a row of 16 pixels. */
+struct row_blend {
+    float before[RT_TILE_PX]; /* transmittance */
+    float alpha[RT_TILE_PX];
+    float weight[RT_TILE_PX];
+    float passes[RT_TILE_PX]; /* 1; 0 where nothing is blended or the opacity was clamped */
+};
+
+struct row_place {
+    vec2 offset; /* first pixel centre - mean */
+    int from;    /* first pixel in the tile's arrays */
+};
+
+/* The same evaluation as blend_row() of composite.c, so that both passes blend the same splats. It
+ * is a loop of its own because gcc threads its conditions into those of the derivative and then
+ * leaves the joint loop scalar. */
+static inline void replay_row(const struct blend_limits limits, const struct projected *splat,
+                              struct row_place at, float *RT_RESTRICT transmittance,
+                              struct row_blend *RT_RESTRICT row) {
     const float half_a = 0.5f * splat->conic[0];
-    const float b_dy = splat->conic[1] * offset.y;
-    const float half_c_dy2 = 0.5f * splat->conic[2] * offset.y * offset.y;
+    const float b_dy = splat->conic[1] * at.offset.y;
+    const float half_c_dy2 = 0.5f * splat->conic[2] * at.offset.y * at.offset.y;
     const float opacity = splat->opacity;
-    const float depth = splat->depth;
-    const float dy = offset.y;
-    const float colour[3] = {splat->colour[0], splat->colour[1], splat->colour[2]};
-    const struct blend_limits limits = args->limits;
-    float *RT_RESTRICT transmittance = up->transmittance + from;
-    float *RT_RESTRICT behind = up->behind + from;
-    const float *RT_RESTRICT v_red = up->v_colour[0] + from;
-    const float *RT_RESTRICT v_green = up->v_colour[1] + from;
-    const float *RT_RESTRICT v_blue = up->v_colour[2] + from;
-    const float *RT_RESTRICT v_depth = up->v_depth + from;
-    const float *RT_RESTRICT v_alpha_sum = up->v_alpha + from;
 #pragma omp simd
     for (int i = 0; i < RT_TILE_PX; i++) {
-        float sigma = blend_sigma(half_a, b_dy, half_c_dy2, offset.x + (float)i);
+        float sigma = blend_sigma(half_a, b_dy, half_c_dy2, at.offset.x + (float)i);
         float raw = opacity * blend_exp(-sigma);
         float alpha = fminf(raw, limits.alpha_max);
         int hit = blend_hit(sigma, alpha, limits.alpha_min);
         float weight;
-        float before = transmittance[i];
-        transmittance[i] = blend_advance(before, alpha, hit, limits.t_min, &weight);
+        row->before[i] = transmittance[i];
+        transmittance[i] = blend_advance(transmittance[i], alpha, hit, limits.t_min, &weight);
+        row->alpha[i] = alpha;
+        row->weight[i] = weight;
+        row->passes[i] = (weight > 0.0f) & (raw <= limits.alpha_max) ? 1.0f : 0.0f;
+    }
+}
+
+static inline void backward_row(const struct row_blend *RT_RESTRICT row,
+                                const struct projected *splat, struct row_place at, bool with_depth,
+                                struct tile_upstream *RT_RESTRICT up,
+                                struct column_sums *RT_RESTRICT sums) {
+    const float depth = splat->depth;
+    const float dy = at.offset.y;
+    const float colour[3] = {splat->colour[0], splat->colour[1], splat->colour[2]};
+    float *RT_RESTRICT behind = up->behind + at.from;
+    const float *RT_RESTRICT v_red = up->v_colour[0] + at.from;
+    const float *RT_RESTRICT v_green = up->v_colour[1] + at.from;
+    const float *RT_RESTRICT v_blue = up->v_colour[2] + at.from;
+    const float *RT_RESTRICT v_depth = up->v_depth + at.from;
+    const float *RT_RESTRICT v_alpha_sum = up->v_alpha + at.from;
+#pragma omp simd
+    for (int i = 0; i < RT_TILE_PX; i++) {
+        float weight = row->weight[i];
         float value = RT_FMA(colour[0], v_red[i], v_alpha_sum[i]);
         value = RT_FMA(colour[1], v_green[i], value);
         value = RT_FMA(colour[2], v_blue[i], value);
         if (with_depth) value = RT_FMA(depth, v_depth[i], value);
         float rest = behind[i] - weight * value;
         behind[i] = rest;
-        float v_alpha = blend_alpha_vjp(before, alpha, value, rest);
-        /* Nothing flows where nothing was blended or the opacity was clamped. */
-        int flows = (weight > 0.0f) & (raw <= limits.alpha_max);
-        float p = flows ? -alpha * v_alpha : 0.0f;
+        float v_alpha = blend_alpha_vjp(row->before[i], row->alpha[i], value, rest);
+        float p = -row->alpha[i] * v_alpha * row->passes[i];
         sums->p[i] += p;
         sums->p_dy[i] = RT_FMA(p, dy, sums->p_dy[i]);
         sums->p_dy2[i] = RT_FMA(p, dy * dy, sums->p_dy2[i]);
@@ -106,16 +129,19 @@ static void backward_tile(const struct composite_args *args, int32_t tile,
         const struct projected *splat = &args->splats[args->pairs[k].splat];
         vec2 offset = vec2_make((float)(tx * RT_TILE_PX) + 0.5f - splat->mean_px[0],
                                 (float)(ty * RT_TILE_PX) + 0.5f - splat->mean_px[1]);
+        struct row_blend blend;
         struct column_sums sums;
         memset(&sums, 0, sizeof sums);
         uint32_t rows = tile_reached_rows(splat, tx, ty) & live;
         for (; rows != 0; rows &= rows - 1) {
             int row = __builtin_ctz(rows);
-            vec2 at = vec2_make(offset.x, offset.y + (float)row);
+            struct row_place at = {.offset = vec2_make(offset.x, offset.y + (float)row),
+                                   .from = row * RT_TILE_PX};
+            replay_row(args->limits, splat, at, up->transmittance + at.from, &blend);
             if (with_depth) {
-                backward_row(args, splat, at, row * RT_TILE_PX, true, up, &sums);
+                backward_row(&blend, splat, at, true, up, &sums);
             } else {
-                backward_row(args, splat, at, row * RT_TILE_PX, false, up, &sums);
+                backward_row(&blend, splat, at, false, up, &sums);
             }
         }
         *out = reduce(&sums, offset.x);

@@ -26,7 +26,7 @@ void cpu_sort_depth(const struct sort_depth_args *args) {
     uint32_t counts[MAX_SORT_THREADS][N_BUCKETS];
     int n_threads = omp_get_max_threads();
     if (n_threads > MAX_SORT_THREADS) n_threads = MAX_SORT_THREADS;
-    if (n < 16384) n_threads = 1;
+    if (n < 131072) n_threads = 1; /* six barriers cost more than they save */
     for (int pass = 0; pass < N_PASSES; pass++) {
         const uint32_t *keys = args->keys[pass & 1];
         const uint32_t *indices = args->indices[pass & 1];
