@@ -1,6 +1,3 @@
-/* nftw() is X/Open, not POSIX base. */
-#define _XOPEN_SOURCE 700
-
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>

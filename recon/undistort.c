@@ -48,28 +48,36 @@ static int32_t clamped(int32_t value, int32_t high) {
     return value < 0 ? 0 : value > high ? high : value;
 }
 
-/* Bilinear between pixel centres at `at` (corner origin); edge pixels extend to the border.
- * Returns 255, or 0 when a pixel used is masked. */
+/* Bilinear between pixel centres at `at` (corner origin, inside the picture); edge pixels extend to
+ * the border. Returns 255, or 0 when a pixel used is masked. */
 static uint8_t sample_bilinear(const struct undistort_args *args, vec2 at, uint8_t *rgb) {
-    const int32_t width = args->rgb->width_px;
-    const int32_t height = args->rgb->height_px;
-    float left = floorf(at.x - 0.5f);
-    float top = floorf(at.y - 0.5f);
-    float part[2] = {at.x - 0.5f - left, at.y - 0.5f - top};
-    float sum[3] = {0.0f, 0.0f, 0.0f};
-    uint8_t valid = 255;
-    for (int corner = 0; corner < 4; corner++) {
-        int right = corner & 1;
-        int low = corner >> 1;
-        float weight = (right ? part[0] : 1.0f - part[0]) * (low ? part[1] : 1.0f - part[1]);
-        size_t x = (size_t)clamped((int32_t)left + right, width - 1);
-        size_t y = (size_t)clamped((int32_t)top + low, height - 1);
-        size_t i = y * (size_t)width + x;
-        for (size_t k = 0; k < 3; k++) sum[k] += weight * (float)image_u8(args->rgb)[3 * i + k];
-        if (weight > 0.0f && args->mask->pixels && image_u8(args->mask)[i] == 0) valid = 0;
+    const int32_t right_end = args->rgb->width_px - 1;
+    const int32_t low_end = args->rgb->height_px - 1;
+    /* at >= 0, so that truncation rounds down; floorf() is a call on plain x86-64. */
+    const int32_t left = (int32_t)(at.x + 0.5f) - 1;
+    const int32_t top = (int32_t)(at.y + 0.5f) - 1;
+    const float part_x = at.x - 0.5f - (float)left;
+    const float part_y = at.y - 0.5f - (float)top;
+    const size_t columns[2] = {(size_t)clamped(left, right_end),
+                               (size_t)clamped(left + 1, right_end)};
+    const size_t rows[2] = {(size_t)clamped(top, low_end) * (size_t)args->rgb->width_px,
+                            (size_t)clamped(top + 1, low_end) * (size_t)args->rgb->width_px};
+    const size_t at_pixel[4] = {rows[0] + columns[0], rows[0] + columns[1], rows[1] + columns[0],
+                                rows[1] + columns[1]};
+    const float weights[4] = {(1.0f - part_x) * (1.0f - part_y), part_x * (1.0f - part_y),
+                              (1.0f - part_x) * part_y, part_x * part_y};
+    const uint8_t *pixels = image_u8(args->rgb);
+    for (size_t k = 0; k < 3; k++) {
+        float upper = weights[0] * (float)pixels[3 * at_pixel[0] + k] +
+                      weights[1] * (float)pixels[3 * at_pixel[1] + k];
+        float lower = weights[2] * (float)pixels[3 * at_pixel[2] + k] +
+                      weights[3] * (float)pixels[3 * at_pixel[3] + k];
+        rgb[k] = (uint8_t)(upper + lower + 0.5f);
     }
-    for (size_t k = 0; k < 3; k++) rgb[k] = (uint8_t)(sum[k] + 0.5f);
-    return valid;
+    for (int i = 0; args->mask->pixels && i < 4; i++) {
+        if (weights[i] > 0.0f && image_u8(args->mask)[at_pixel[i]] == 0) return 0;
+    }
+    return 255;
 }
 
 static void undistort_row(const struct undistort_args *args, float r_max, int32_t y,

@@ -4,6 +4,14 @@
 #ifndef RETAKE_SERVER_COMMANDS_H
 #define RETAKE_SERVER_COMMANDS_H
 
+#include <stdbool.h>
+
+#include "render/core/status.h"
+
+/* What `retake info FOLDER` prints of a recording: format, cameras, pictures, points, findings;
+ * `deep` decodes every file first. Errors of recording_open. */
+enum rt_status info_recording(const char *folder, bool deep, struct rt_error *err);
+
 int command_version(int argc, char **argv);
 
 #endif
