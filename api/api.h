@@ -32,7 +32,6 @@ struct api_options {
 };
 
 struct api_metrics {
-    struct metric *http_requests, *http_seconds;
     struct metric *render_requests, *queue_seconds, *device_seconds, *encode_seconds, *pixels;
     struct metric *stage_seconds, *not_modified, *load_seconds, *evictions;
     struct metric *scenes, *scene_bytes, *scene_budget, *queue_length, *queue_capacity;
@@ -61,6 +60,9 @@ struct api {
 
 enum rt_status api_create(struct api **out, const struct api_options *options,
                           struct rt_error *err);
+/* First phase of the drain: readiness turns off and no new render is taken. `at_once`: what is
+ * queued or waits for a scene is answered with RT_DRAINING too. */
+void api_drain(struct api *api, bool at_once);
 /* After the HTTP server has stopped. */
 void api_destroy(struct api **api);
 /* True when DATA has fewer free bytes than the floor: uploads and new jobs get 507. */

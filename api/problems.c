@@ -186,8 +186,8 @@ static void add_retry_after(struct http_exchange *x, int status, json_t *body) {
     http_reply_header(x, "Retry-After", text);
 }
 
-static void reply_problem(struct api *api, struct http_exchange *x, enum problem_type type,
-                          json_t *members, const char *detail) {
+static void reply_problem(struct http_exchange *x, enum problem_type type, json_t *members,
+                          const char *detail) {
     const struct problem_row *row = &rows[type];
     char uri[64];
     snprintf(uri, sizeof uri, "/problems/%s", row->name);
@@ -204,7 +204,6 @@ static void reply_problem(struct api *api, struct http_exchange *x, enum problem
     http_reply_header(x, "Cache-Control", "no-store");
     char *text = body != NULL ? json_dumps(body, JSON_COMPACT) : NULL;
     json_decref(body);
-    reply_count(api, x, row->status);
     if (text == NULL) {
         http_reply(x, row->status, "application/problem+json", "{}", 2);
     } else {
@@ -214,16 +213,18 @@ static void reply_problem(struct api *api, struct http_exchange *x, enum problem
 
 void problem_reply(struct api *api, struct http_exchange *x, enum problem_type type,
                    json_t *members, const char *format, ...) {
+    (void)api;
     char detail[RT_MESSAGE_BYTES];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(detail, sizeof detail, format, arguments);
     va_end(arguments);
-    reply_problem(api, x, type, members, detail);
+    reply_problem(x, type, members, detail);
 }
 
 void problem_reply_error(struct api *api, struct http_exchange *x, const struct rt_error *err,
                          json_t *members) {
+    (void)api;
     enum problem_type type = problem_of_status(err->status);
     const char *detail = err->message;
     if (type == PROBLEM_INTERNAL) {
@@ -244,7 +245,7 @@ void problem_reply_error(struct api *api, struct http_exchange *x, const struct 
         if (members == NULL) members = json_object();
         json_object_set_new(members, "capability", json_string(err->code));
     }
-    reply_problem(api, x, type, members, detail);
+    reply_problem(x, type, members, detail);
 }
 
 static const enum problem_type fault_types[] = {
@@ -265,9 +266,10 @@ static const enum problem_type fault_types[] = {
 
 void problem_on_fault(struct http_exchange *x, enum http_fault fault, const char *detail,
                       void *context) {
+    (void)context;
     json_t *members = NULL;
     if (fault == HTTP_FAULT_NOT_FOUND) members = json_pack("{s:s}", "resource", "route");
-    reply_problem(context, x, fault_types[fault], members, detail);
+    reply_problem(x, fault_types[fault], members, detail);
 }
 
 /* The table only holds characters that need no escaping in HTML. */
@@ -286,6 +288,5 @@ void get_problem_page(struct http_exchange *x, void *context) {
                      "<h1>%s</h1><p>Problem type <code>%s</code>, HTTP status %d.</p><p>%s</p>"
                      "<p>%s</p><p><a href=\"/openapi.yaml\">The HTTP contract</a></p></html>\n",
                      row->title, row->title, row->name, row->status, row->when, row->remedy);
-    reply_count(context, x, 200);
     http_reply(x, 200, "text/html; charset=utf-8", page, (size_t)n);
 }

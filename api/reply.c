@@ -8,16 +8,6 @@
 
 #include "api/api.h"
 
-void reply_count(struct api *api, struct http_exchange *x, int status) {
-    if (api == NULL) return;
-    char code[16];
-    snprintf(code, sizeof code, "%d", status);
-    const char *route = http_route_pattern(x);
-    metric_add(api->m.http_requests, 1.0, (const char *[]){route, http_method(x), code});
-    metric_observe(api->m.http_seconds, (double)(time_mono_ns() - http_start_ns(x)) * 1e-9,
-                   (const char *[]){route});
-}
-
 bool method_is_get(const struct http_exchange *x) {
     return strcmp(http_method(x), "GET") == 0 || strcmp(http_method(x), "HEAD") == 0;
 }
@@ -55,13 +45,12 @@ void reply_json(struct api *api, struct http_exchange *x, int status, json_t *bo
     } else {
         http_reply_header(x, "Cache-Control", "no-store");
     }
-    reply_count(api, x, status);
     http_reply_owned(x, status, "application/json", text, n_bytes);
 }
 
 void reply_bytes(struct api *api, struct http_exchange *x, const char *content_type, void *bytes,
                  size_t n_bytes) {
-    reply_count(api, x, 200);
+    (void)api;
     http_reply_owned(x, 200, content_type, bytes, n_bytes);
 }
 
@@ -72,12 +61,11 @@ void reply_file(struct api *api, struct http_exchange *x, const char *content_ty
         reply_empty(api, x, 304);
         return;
     }
-    reply_count(api, x, http_header(x, "Range") != NULL ? 206 : 200);
     http_reply_file(x, content_type, path, etag);
 }
 
 void reply_empty(struct api *api, struct http_exchange *x, int status) {
-    reply_count(api, x, status);
+    (void)api;
     http_reply(x, status, NULL, "", 0);
 }
 

@@ -1,5 +1,5 @@
-/* Answers: every handler answers through these (or problems.h), so that counting, caching headers
- * and ETags are the same everywhere.
+/* Answers: every handler answers through these (or problems.h), so that caching headers and ETags
+ * are the same everywhere. Requests are counted by the server below.
  *
  *     reply_json(api, x, 200, json_pack("{s:s}", "status", "live"));
  *
@@ -26,8 +26,6 @@ void reply_file(struct api *api, struct http_exchange *x, const char *content_ty
                 const char *path, const char *etag);
 /* 204, 304 and other answers without a body. */
 void reply_empty(struct api *api, struct http_exchange *x, int status);
-/* Counts an answer given by other means. */
-void reply_count(struct api *api, struct http_exchange *x, int status);
 
 /* "32 hex digits" in quotes: the head of SHA-256 of the bytes. */
 void etag_of_bytes(const void *bytes, size_t n_bytes, char etag[ETAG_BYTES]);

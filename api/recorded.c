@@ -1,0 +1,164 @@
+#include "api/recorded.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "render/io/image_file.h"
+
+struct recorded {
+    struct api *api;
+    struct http_exchange *x;
+    struct drawing_request request;
+    char id[RT_ID_BYTES];
+    struct scene *scene; /* one reference */
+    int32_t i_frame, width_px, height_px;
+    int64_t t_us;
+};
+
+static void finish(struct recorded *recorded) {
+    http_finish(recorded->x);
+    scene_release(&recorded->scene);
+    free(recorded);
+}
+
+/* Covers of integer ranges: every source pixel counts for the target pixel its corner lies in. */
+enum rt_status image_shrink(const struct image *source, int32_t width_px, int32_t height_px,
+                            struct image *out, struct rt_error *err) {
+    RT_TRY(image_create(out, width_px, height_px, source->n_channels, IMAGE_U8, err));
+    int32_t n = source->n_channels;
+    for (int32_t y = 0; y < height_px; y++) {
+        int32_t y0 = (int32_t)((int64_t)y * source->height_px / height_px);
+        int32_t y1 = (int32_t)((int64_t)(y + 1) * source->height_px / height_px);
+        for (int32_t x = 0; x < width_px; x++) {
+            int32_t x0 = (int32_t)((int64_t)x * source->width_px / width_px);
+            int32_t x1 = (int32_t)((int64_t)(x + 1) * source->width_px / width_px);
+            for (int32_t c = 0; c < n; c++) {
+                uint32_t sum = 0, count = 0;
+                for (int32_t v = y0; v < y1 || v == y0; v++) {
+                    for (int32_t u = x0; u < x1 || u == x0; u++, count++) {
+                        sum += image_u8(
+                            source)[((size_t)v * (size_t)source->width_px + (size_t)u) * (size_t)n +
+                                    (size_t)c];
+                    }
+                }
+                size_t at = ((size_t)y * (size_t)width_px + (size_t)x) * (size_t)n + (size_t)c;
+                image_u8(out)[at] = (uint8_t)((sum + count / 2) / count);
+            }
+        }
+    }
+    return RT_OK;
+}
+
+static void reply_picture(struct recorded *recorded, const struct image *picture) {
+    const struct drawing_request *request = &recorded->request;
+    struct rt_bytes bytes = {0};
+    struct rt_error err;
+    bool is_jpeg = request->view.format == VIEW_JPEG;
+    enum rt_status status = is_jpeg
+                                ? image_encode_jpeg(picture, request->view.quality, &bytes, &err)
+                                : image_encode_png(picture, &bytes, &err);
+    if (status != RT_OK) {
+        problem_reply_error(recorded->api, recorded->x, &err, NULL);
+        return;
+    }
+    char text[32];
+    snprintf(text, sizeof text, "%d", recorded->i_frame);
+    http_reply_header(recorded->x, "X-Frame-Index", text);
+    snprintf(text, sizeof text, "%lld", (long long)recorded->t_us);
+    http_reply_header(recorded->x, "X-Frame-T-Us", text);
+    http_reply_header(recorded->x, "ETag", request->etag);
+    http_reply_header(recorded->x, "Cache-Control", request->cache_control);
+    reply_bytes(recorded->api, recorded->x, is_jpeg ? "image/jpeg" : "image/png", bytes.bytes,
+                bytes.n_bytes);
+}
+
+static void load_and_reply(void *context) {
+    struct recorded *recorded = context;
+    struct api *api = recorded->api;
+    struct image native = {0}, scaled = {0};
+    struct rt_error err;
+    rt_error_clear(&err);
+    enum rt_status status =
+        api->recorded_picture(api->recorded_context, recorded->scene->recording_id,
+                              recorded->request.view.sensor, recorded->i_frame, &native, &err);
+    bool is_smaller =
+        recorded->width_px < native.width_px || recorded->height_px < native.height_px;
+    if (status == RT_OK && is_smaller) {
+        status = image_shrink(&native, recorded->width_px, recorded->height_px, &scaled, &err);
+    }
+    if (status == RT_NOT_FOUND) {
+        problem_reply(api, recorded->x, PROBLEM_NO_RECORDING, NULL, "%s", err.message);
+    } else if (status != RT_OK) {
+        problem_reply_error(api, recorded->x, &err, NULL);
+    } else {
+        reply_picture(recorded, is_smaller ? &scaled : &native);
+    }
+    image_destroy(&native);
+    image_destroy(&scaled);
+    finish(recorded);
+}
+
+/* Index of the frame that starts nearest to the view's time, as view_resolve found it. */
+static int32_t frame_at(const struct scene_camera *camera, int64_t t_us) {
+    for (int32_t i = 0; i < camera->frames.n_frames; i++) {
+        if (camera->frames.t_us[i] == t_us) return i;
+    }
+    return -1;
+}
+
+static void on_scene(void *context, struct scene *scene, const struct rt_error *load_error) {
+    struct recorded *recorded = context;
+    struct api *api = recorded->api;
+    struct rt_error err;
+    struct engine_render render;
+    recorded->scene = scene;
+    if (scene == NULL) {
+        reply_scene_error(api, recorded->x, recorded->id, load_error);
+        finish(recorded);
+        return;
+    }
+    if (view_resolve(&recorded->request.view, scene, &render, &err) != RT_OK) {
+        drawing_reply_error(api, recorded->x, recorded->id, scene, &err);
+        finish(recorded);
+        return;
+    }
+    const struct scene_camera *camera = scene_find_camera(scene, recorded->request.view.sensor);
+    recorded->t_us = render.sensor.t_us;
+    recorded->i_frame = camera != NULL ? frame_at(camera, render.sensor.t_us) : -1;
+    recorded->width_px = render.sensor.camera.width_px;
+    recorded->height_px = render.sensor.camera.height_px;
+    bool has_picture = recorded->i_frame >= 0 && scene->recording_id != NULL;
+    if (!has_picture || api->recorded_picture == NULL) {
+        problem_reply(api, recorded->x, PROBLEM_NO_RECORDING, NULL,
+                      "scene %s has no recorded pictures of sensor %s", recorded->id,
+                      recorded->request.view.sensor);
+        finish(recorded);
+    } else if (workers_submit(api->readers, load_and_reply, recorded, &err) != RT_OK) {
+        problem_reply_error(api, recorded->x, &err, NULL);
+        finish(recorded);
+    }
+}
+
+void recorded_start(struct api *api, struct http_exchange *x,
+                    const struct drawing_request *request) {
+    struct recorded *recorded = calloc(1, sizeof *recorded);
+    if (request->view.format != VIEW_PNG && request->view.format != VIEW_JPEG) {
+        json_t *offered = json_pack("{s:[s, s]}", "offered", "image/png", "image/jpeg");
+        problem_reply(api, x, PROBLEM_NOT_ACCEPTABLE, offered, "recorded frames are png and jpg");
+        free(recorded);
+        return;
+    }
+    if (recorded == NULL) {
+        problem_reply(api, x, PROBLEM_DEVICE_MEMORY, NULL, "no memory for this picture");
+        return;
+    }
+    *recorded = (struct recorded){.api = api, .x = x, .request = *request};
+    snprintf(recorded->id, sizeof recorded->id, "%s", request->id);
+    http_defer(x);
+    const struct scene_wait wait = {
+        .ready = on_scene,
+        .context = recorded,
+        .deadline_ns = time_mono_ns() + request->view.timeout_ms * 1000000};
+    scene_cache_get(api->scenes, recorded->id, &wait);
+}
