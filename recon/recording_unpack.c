@@ -126,7 +126,8 @@ static enum rt_status copy_entry(struct unpacking *unpacking, const char *name, 
         if (entry_bytes == 0) picture = is_picture(unpacking->block, n);
         entry_bytes += n;
         RT_TRY(count_bytes(unpacking, name, picture, entry_bytes, n, err));
-        RT_TRY(file_write_all(fd, unpacking->block, (size_t)n, err));
+        enum rt_status status = file_write_all(fd, unpacking->block, (size_t)n, err);
+        if (status != RT_OK) return rt_prefix(err, status, "%s", name);
     }
 }
 

@@ -164,6 +164,9 @@ static void check_model(const struct recording *recording) {
     assert_float_equal(pose.t.x, -(h * 1 + h * 3), 1e-5f); /* source z = -(h tx + h tz) */
     assert_float_equal(pose.t.y, h * 1 - h * 3, 1e-5f);    /* minus source x */
     assert_float_equal(pose.t.z, 2.0f, 1e-5f);             /* minus source y */
+    forward = quat_rotate(pose.q, vec3_make(0, 0, 1));
+    assert_float_equal(forward.x, h, 1e-5f);
+    assert_float_equal(forward.y, h, 1e-5f);
     assert_float_equal(recording->up[2], 1.0f, 1e-5f);
     assert_int_equal(recording->points.n_points, 2);
     assert_float_equal(recording->points.xyz[0], 3.0f, 0);
@@ -217,6 +220,8 @@ static void test_text_faults_name_the_line(void **state) {
     write_pictures();
     /* Without the empty second lines every second image would vanish silently. */
     write_text_model("1 1 0 0 0 1 2 3 1 a b.png\n2 1 0 0 0 0.5 0 0 7 c.png\n");
+    refuse_it("bad-value", "line 2: expected the points");
+    write_text("sparse/0/images.txt", "1 1 0 0 0 1 2 3 1 a b.png\n1.5 2.5\n");
     refuse_it("bad-value", "line 2: expected the points");
     write_text("sparse/0/images.txt", "1 1 0 0 zero 1 2 3 1 a b.png\n\n");
     refuse_it("bad-value", "line 1: expected IMAGE_ID");
