@@ -2,7 +2,13 @@
 
 void cpu_collect(const struct collect_args *args) {
     const struct render_frame *frame = args->frame;
-    struct pose T_camera_world = pose_inverse(frame->sensor.T_world_sensor_start);
+    /* A global shutter looks at the middle of its exposure (sensors.md section 2). */
+    const struct sensor *sensor = &frame->sensor;
+    struct pose T_world_sensor = sensor->T_world_sensor_start;
+    if (!pose_equal(T_world_sensor, sensor->T_world_sensor_end)) {
+        T_world_sensor = pose_interpolate(T_world_sensor, sensor->T_world_sensor_end, 0.5f);
+    }
+    struct pose T_camera_world = pose_inverse(T_world_sensor);
     int32_t first = 0;
     for (int32_t i = 0; i < frame->n_layers; i++) {
         const struct render_layer *layer = &frame->layers[i];

@@ -15,6 +15,8 @@
 #include <jansson.h>
 
 #include "render/core/gaussians.h"
+#include "render/io/image_file.h"
+#include "render/io/splat_file.h"
 #include "render/render.h"
 
 static const char *const cases[] = {"tiny_sh3",      "small_sh3",        "dense_sh3",
@@ -22,61 +24,22 @@ static const char *const cases[] = {"tiny_sh3",      "small_sh3",        "dense_
 
 static char folder[1024];
 
-static void *read_whole(const char *case_name, const char *file, size_t *n_bytes) {
-    char path[2048];
+static const char *path_of(const char *case_name, const char *file) {
+    static char path[2048];
     snprintf(path, sizeof path, "%s/golden/%s/%s", folder, case_name, file);
-    FILE *stream = fopen(path, "rb");
-    if (!stream) return NULL;
-    fseek(stream, 0, SEEK_END);
-    *n_bytes = (size_t)ftell(stream);
-    rewind(stream);
-    char *bytes = malloc(*n_bytes + 1);
-    assert_int_equal(fread(bytes, 1, *n_bytes, stream), *n_bytes);
-    bytes[*n_bytes] = 0;
-    fclose(stream);
-    return bytes;
+    return path;
 }
 
+/* NULL when the case has no such file. */
 static float *read_npy(const char *case_name, const char *file, size_t n_expected) {
-    size_t n_bytes = 0;
-    unsigned char *bytes = read_whole(case_name, file, &n_bytes);
-    if (!bytes) return NULL;
-    size_t header = 10 + (size_t)bytes[8] + 256 * (size_t)bytes[9];
-    assert_int_equal(n_bytes - header, n_expected * sizeof(float));
-    memmove(bytes, bytes + header, n_bytes - header);
-    return (float *)(void *)bytes;
-}
-
-static struct gaussians *read_ply(const char *case_name, int sh_degree) {
-    size_t n_bytes = 0;
-    char *bytes = read_whole(case_name, "scene.ply", &n_bytes);
-    assert_non_null(bytes);
-    int n = atoi(strstr(bytes, "element vertex ") + 15);
-    const float *row = (const float *)(const void *)(strstr(bytes, "end_header\n") + 11);
-    size_t n_rest = (size_t)sh_count(sh_degree) - 1;
-    size_t has_normals = strstr(bytes, "property float nx") ? 3 : 0;
-    size_t stride = 3 + has_normals + 3 + 3 * n_rest + 1 + 3 + 4;
-    struct gaussians *g = NULL;
-    assert_int_equal(gaussians_create(&g, n, n, sh_degree, NULL), RT_OK);
-    for (size_t i = 0; i < (size_t)n; i++) {
-        float values[64];
-        memcpy(values, (const char *)row + i * stride * sizeof(float), stride * sizeof(float));
-        const float *at = values;
-        memcpy(g->mean + 3 * i, at, 12);
-        at += 3 + has_normals;
-        float *sh = g->sh + 3 * (n_rest + 1) * i;
-        memcpy(sh, at, 12);
-        at += 3;
-        for (size_t c = 0; c < 3; c++) {
-            for (size_t k = 0; k < n_rest; k++) sh[3 * (k + 1) + c] = at[c * n_rest + k];
-        }
-        at += 3 * n_rest;
-        g->logit_opacity[i] = *at++;
-        memcpy(g->log_scale + 3 * i, at, 12);
-        memcpy(g->quat + 4 * i, at + 3, 16);
-    }
-    free(bytes);
-    return g;
+    struct rt_bytes bytes = {0};
+    if (file_read(path_of(case_name, file), (size_t)1 << 30, &bytes, NULL) != RT_OK) return NULL;
+    float *values = NULL;
+    int64_t shape[4];
+    assert_int_equal(npy_decode_f32(bytes.bytes, bytes.n_bytes, &values, shape, NULL), RT_OK);
+    assert_int_equal(shape[0] * shape[1] * shape[2] * shape[3], n_expected);
+    rt_bytes_free(&bytes);
+    return values;
 }
 
 static float number(const json_t *object, const char *name) {
@@ -173,14 +136,13 @@ static void check_gradients(const char *name, struct renderer *renderer,
 
 static void golden(void **state) {
     const char *name = *state;
-    size_t n_bytes = 0;
-    char *text = read_whole(name, "case.json", &n_bytes);
-    assert_non_null(text);
-    json_t *json = json_loadb(text, n_bytes, 0, NULL);
+    json_t *json = json_load_file(path_of(name, "case.json"), 0, NULL);
     assert_non_null(json);
     struct render_layer layer = {0};
     struct render_frame frame = read_frame(json, &layer);
-    struct gaussians *g = read_ply(name, frame.sh_degree);
+    struct splat_file file = {0};
+    assert_int_equal(splat_file_read(path_of(name, "scene.ply"), NULL, &file, NULL), RT_OK);
+    struct gaussians *g = file.gaussians;
     layer.gaussians = g;
     size_t n_px = (size_t)frame.sensor.camera.width_px * (size_t)frame.sensor.camera.height_px;
     float *rgb = malloc(3 * n_px * sizeof(float));
@@ -201,12 +163,11 @@ static void golden(void **state) {
     assert_true(alpha_db >= 110.0);
     check_gradients(name, renderer, &frame);
     render_destroy(&renderer);
-    gaussians_destroy(&g);
+    splat_file_free(&file);
     free(rgb);
     free(alpha);
     free(rgb_theirs);
     free(alpha_theirs);
-    free(text);
     json_decref(json);
 }
 
