@@ -2,7 +2,7 @@
  *
  *     float sigma = blend_sigma(&conic, dx, dy);                     // d = pixel centre - mean
  *     float raw = opacity * blend_exp(-sigma);
- *     float alpha = fminf(raw, limits.alpha_max);
+ *     float alpha = min_of(raw, limits.alpha_max);
  *     int hit = blend_hit(sigma, alpha, limits.alpha_min);
  *     transmittance = blend_advance(transmittance, alpha, hit, limits.t_min, &weight);
  *
@@ -27,7 +27,7 @@ HD float blend_exp(float x) {
         float f;
         uint32_t u;
     } power, scaled;
-    x = fmaxf(x, -87.0f);
+    x = max_of(x, -87.0f);
     power.f = RT_FMA(x, 1.44269504f, magic);
     float n = power.f - magic;
     float r = RT_FMA(n, -0.693147182f, x);

@@ -3,7 +3,7 @@
  *
  *     struct ewa_camera camera = ewa_camera_make(&sensor.camera, low_pass_px2);
  *     if (!project_ewa(&camera, rotation, p, sigma, &out)) ...culled
- *     project_ewa_vjp(&camera, rotation, p, sigma, &out, &v_out, &v_p, &v_sigma);
+ *     struct ewa_input_gradient v = project_ewa_vjp(&camera, rotation, p, sigma, &out, &v_out);
  *
  * `p` is the centre in the camera frame (p.z > near), `sigma` the covariance in the node frame and
  * `rotation` R_camera_node. Source: sensors.md section 8; Zwicker et al. 2001, "EWA volume
@@ -69,7 +69,7 @@ HD struct ewa_linear ewa_linearise(const struct ewa_camera *camera, mat3 rotatio
     xy[1] = p.y;
     for (int i = 0; i < 2; i++) {
         float slope = xy[i] * r.per_z;
-        float bounded = fminf(fmaxf(slope, camera->slope_min[i]), camera->slope_max[i]);
+        float bounded = min_of(max_of(slope, camera->slope_min[i]), camera->slope_max[i]);
         r.clamped[i] = bounded != slope;
         r.slope[i] = bounded;
         float f = camera->focal_px[i] * r.per_z;
@@ -119,7 +119,7 @@ HD int project_ewa(const struct ewa_camera *camera, mat3 rotation, vec3 p, sym3 
     float det = sym2_det(out->cov_px2);
     if (!(det > 0.0f) || !(det <= 3.4e38f)) return 0;
     out->conic = sym2_inverse(out->cov_px2, det);
-    out->chi = sqrtf(fmaxf(0.0f, sym2_det(flat) / det));
+    out->chi = sqrtf(max_of(0.0f, sym2_det(flat) / det));
     float all =
         out->mean_px.x + out->mean_px.y + out->conic.xx + out->conic.xy + out->conic.yy + out->chi;
     return out->conic.xx > 0.0f && out->conic.yy > 0.0f && fabsf(all) <= 3.4e38f;
@@ -168,12 +168,18 @@ HD sym3 ewa_sigma_gradient(const struct ewa_linear *linear, sym2 v_cov) {
     return r;
 }
 
-HD void project_ewa_vjp(const struct ewa_camera *camera, mat3 rotation, vec3 p, sym3 sigma,
-                        const struct ewa_splat *splat, const struct ewa_splat_gradient *v,
-                        vec3 *v_p, sym3 *v_sigma) {
+struct ewa_input_gradient {
+    vec3 v_p;
+    sym3 v_sigma;
+};
+
+HD struct ewa_input_gradient project_ewa_vjp(const struct ewa_camera *camera, mat3 rotation, vec3 p,
+                                             sym3 sigma, const struct ewa_splat *splat,
+                                             const struct ewa_splat_gradient *v) {
+    struct ewa_input_gradient r;
     struct ewa_linear linear = ewa_linearise(camera, rotation, p);
     sym2 v_cov = ewa_covariance_gradient(camera, splat, v);
-    *v_sigma = ewa_sigma_gradient(&linear, v_cov);
+    r.v_sigma = ewa_sigma_gradient(&linear, v_cov);
     vec3 s[2];
     s[0] = sym3_mul_vec(sigma, linear.row[0]);
     s[1] = sym3_mul_vec(sigma, linear.row[1]);
@@ -206,7 +212,8 @@ HD void project_ewa_vjp(const struct ewa_camera *camera, mat3 rotation, vec3 p, 
             v_z += 2.0f * f2 * linear.slope[i] * v_oblique;
         }
     }
-    *v_p = vec3_make(v_xy[0], v_xy[1], v_z);
+    r.v_p = vec3_make(v_xy[0], v_xy[1], v_z);
+    return r;
 }
 
 #endif

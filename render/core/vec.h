@@ -34,6 +34,11 @@ typedef struct sym2 {
     float xx, xy, yy;
 } sym2;
 
+/* Plain comparisons: fminf and fmaxf treat NaN specially and stay function calls under strict IEEE
+ * rules. With a NaN the second argument comes back. */
+HD float min_of(float a, float b) { return a < b ? a : b; }
+HD float max_of(float a, float b) { return a > b ? a : b; }
+
 HD vec2 vec2_make(float x, float y) {
     vec2 r;
     r.x = x;

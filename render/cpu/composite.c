@@ -1,4 +1,4 @@
-#include "render/cpu/composite.h"
+#include "render/cpu/variants.h"
 
 #include <string.h>
 
@@ -27,7 +27,7 @@ static inline void blend_row(const struct composite_args *args, const struct pro
 #pragma omp simd
     for (int i = 0; i < RT_TILE_PX; i++) {
         float sigma = blend_sigma(half_a, b_dy, half_c_dy2, offset.x + (float)i);
-        float alpha = fminf(opacity * blend_exp(-sigma), limits.alpha_max);
+        float alpha = min_of(opacity * blend_exp(-sigma), limits.alpha_max);
         int hit = blend_hit(sigma, alpha, limits.alpha_min);
         float weight;
         float before = transmittance[i];

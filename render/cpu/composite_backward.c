@@ -1,4 +1,4 @@
-#include "render/cpu/composite.h"
+#include "render/cpu/variants.h"
 
 #include <string.h>
 
@@ -42,7 +42,7 @@ static inline void replay_row(const struct blend_limits limits, const struct pro
     for (int i = 0; i < RT_TILE_PX; i++) {
         float sigma = blend_sigma(half_a, b_dy, half_c_dy2, at.offset.x + (float)i);
         float raw = opacity * blend_exp(-sigma);
-        float alpha = fminf(raw, limits.alpha_max);
+        float alpha = min_of(raw, limits.alpha_max);
         int hit = blend_hit(sigma, alpha, limits.alpha_min);
         float weight;
         row->before[i] = transmittance[i];
@@ -121,6 +121,9 @@ static void backward_tile(const struct composite_args *args, int32_t tile,
     const uint32_t begin = args->tile_begin[tile];
     const uint32_t end = args->tile_begin[tile + 1];
     const bool with_depth = up->any_depth;
+    struct row_blend
+        blend; /* outside the loop: automatic initialisation would clear it every time */
+    struct column_sums sums;
     uint32_t live = up->any ? tile_live_rows(up->transmittance) : 0;
     for (uint32_t k = begin; k < end; k++) {
         struct pair_gradient *out = &args->pair_gradients[args->pairs[k].slot];
@@ -129,8 +132,6 @@ static void backward_tile(const struct composite_args *args, int32_t tile,
         const struct projected *splat = &args->splats[args->pairs[k].splat];
         vec2 offset = vec2_make((float)(tx * RT_TILE_PX) + 0.5f - splat->mean_px[0],
                                 (float)(ty * RT_TILE_PX) + 0.5f - splat->mean_px[1]);
-        struct row_blend blend;
-        struct column_sums sums;
         memset(&sums, 0, sizeof sums);
         uint32_t rows = tile_reached_rows(splat, tx, ty) & live;
         for (; rows != 0; rows &= rows - 1) {

@@ -1,4 +1,4 @@
-#include "render/cpu/ops_cpu.h"
+#include "render/cpu/variants.h"
 
 enum { CHUNK = 512 };
 
@@ -10,6 +10,10 @@ static void emit(const struct intersect_args *args, const struct projected *spla
                                    .half_px = {splat->half_px[0], splat->half_px[1]}};
     struct tile_box box = tile_box(&args->grid, &ellipse);
     uint32_t *out = args->pair_tile + splat->first_pair;
+    if (tile_box_is_single(box)) {
+        *out = (uint32_t)(box.y0 * args->grid.n_x + box.x0);
+        return;
+    }
     for (int32_t ty = box.y0; ty < box.y1; ty++) {
         struct tile_span span = tile_row_span(&args->grid, &ellipse, ty);
         for (int32_t tx = span.begin; tx < span.end; tx++) {
@@ -18,7 +22,7 @@ static void emit(const struct intersect_args *args, const struct projected *spla
     }
 }
 
-void cpu_intersect(const struct intersect_args *args) {
+void RT_VARIANT(cpu_intersect)(const struct intersect_args *args) {
     uint32_t sum = 0; /* the total was checked against RT_MAX_PAIRS */
     for (int64_t i = 0; i < args->n_visible; i++) {
         struct projected *splat = &args->splats[args->order[i]];

@@ -1,13 +1,14 @@
 #include "render/cpu/ops_cpu.h"
 
-#include "render/cpu/composite.h"
+#include "render/cpu/variants.h"
 
-#define OPS(level)                                                                              \
-    {                                                                                           \
-        .name = "cpu", .collect = cpu_collect, .project = cpu_project,                          \
-        .sort_depth = cpu_sort_depth, .intersect = cpu_intersect, .sort_tiles = cpu_sort_tiles, \
-        .composite = cpu_composite##level, .composite_backward = cpu_composite_backward##level, \
-        .project_backward = cpu_project_backward,                                               \
+#define OPS(level)                                                            \
+    {                                                                         \
+        .name = "cpu", .collect = cpu_collect, .project = cpu_project##level, \
+        .sort_depth = cpu_sort_depth, .intersect = cpu_intersect##level,      \
+        .sort_tiles = cpu_sort_tiles, .composite = cpu_composite##level,      \
+        .composite_backward = cpu_composite_backward##level,                  \
+        .project_backward = cpu_project_backward##level,                      \
     }
 
 const struct render_ops *cpu_render_ops(void) {

@@ -9,10 +9,7 @@
 const struct render_ops *cpu_render_ops(void);
 
 void cpu_collect(const struct collect_args *args);
-void cpu_project(const struct project_args *args);
 void cpu_sort_depth(const struct sort_depth_args *args);
-void cpu_intersect(const struct intersect_args *args);
 void cpu_sort_tiles(const struct sort_tiles_args *args);
-void cpu_project_backward(const struct project_backward_args *args);
 
 #endif

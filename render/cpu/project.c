@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "render/cpu/activate.h"
-#include "render/cpu/ops_cpu.h"
+#include "render/cpu/variants.h"
 
 enum { CHUNK = RT_PROJECT_CHUNK };
 
@@ -19,6 +19,7 @@ static bool finite_all(const float *values, int n) {
 static int64_t count_tiles(const struct tile_grid *grid, const struct tile_ellipse *ellipse) {
     struct tile_box box = tile_box(grid, ellipse);
     if (box.x1 <= box.x0) return 0;
+    if (tile_box_is_single(box)) return 1;
     int64_t n = 0;
     for (int32_t ty = box.y0; ty < box.y1; ty++) {
         struct tile_span span = tile_row_span(grid, ellipse, ty);
@@ -33,7 +34,7 @@ static bool colour_of(const struct layer_row *row, int32_t i, float colour[3]) {
     vec3 raw = sh_colour(sh_count(row->sh_degree), basis, active_sh(row, i));
     vec3_store(colour, raw);
     if (!finite_all(colour, 3)) return false;
-    for (int c = 0; c < 3; c++) colour[c] = fmaxf(colour[c], 0.0f);
+    for (int c = 0; c < 3; c++) colour[c] = max_of(colour[c], 0.0f);
     return true;
 }
 
@@ -95,7 +96,7 @@ static struct chunk_sums project_chunk(const struct project_args *args, int32_t 
     return sums;
 }
 
-void cpu_project(const struct project_args *args) {
+void RT_VARIANT(cpu_project)(const struct project_args *args) {
     int32_t n = args->n_gaussians;
     int32_t n_chunks = (n + CHUNK - 1) / CHUNK;
     int64_t n_pairs = 0;

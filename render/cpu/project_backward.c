@@ -1,7 +1,7 @@
 #include <math.h>
 
 #include "render/cpu/activate.h"
-#include "render/cpu/ops_cpu.h"
+#include "render/cpu/variants.h"
 
 static struct pair_gradient sum_pairs(const struct project_backward_args *args,
                                       const struct projected *splat) {
@@ -62,19 +62,18 @@ static void backward_one(const struct project_backward_args *args, const struct 
         v.v_chi = a.opacity * v_opacity;
         v_opacity *= ewa.chi;
     }
-    vec3 v_p;
-    sym3 v_sigma;
-    project_ewa_vjp(&args->camera, row->R_camera_node, a.p, a.sigma, &ewa, &v, &v_p, &v_sigma);
+    struct ewa_input_gradient v_in =
+        project_ewa_vjp(&args->camera, row->R_camera_node, a.p, a.sigma, &ewa, &v);
 
     mat3 v_rotation;
     vec3 v_log_scale;
-    covariance_vjp(a.rotation, a.scale, v_sigma, &v_rotation, &v_log_scale);
+    covariance_vjp(a.rotation, a.scale, v_in.v_sigma, &v_rotation, &v_log_scale);
     quat v_unit = quat_to_mat3_vjp(quat_normalised(a.q), v_rotation);
     quat v_quat = quat_normalised_vjp(a.q, v_unit);
 
     vec3 v_view = colour_backward(row, i, splat, sum.colour, gradients->v_sh + n_sh * at);
     add3(gradients->v_mean + 3 * at,
-         vec3_add(mat3_mul_vec_transposed(row->R_camera_node, v_p), v_view));
+         vec3_add(mat3_mul_vec_transposed(row->R_camera_node, v_in.v_p), v_view));
     add3(gradients->v_log_scale + 3 * at, v_log_scale);
     float *q = gradients->v_quat + 4 * at;
     quat_store(q, quat_make(q[0] + v_quat.w, q[1] + v_quat.x, q[2] + v_quat.y, q[3] + v_quat.z));
@@ -87,7 +86,7 @@ static void backward_one(const struct project_backward_args *args, const struct 
 }
 
 /* Every gaussian sums its own pairs in emission order, so the result does not depend on threads. */
-void cpu_project_backward(const struct project_backward_args *args) {
+void RT_VARIANT(cpu_project_backward)(const struct project_backward_args *args) {
     for (int32_t i_row = 0; i_row < args->n_rows; i_row++) {
         const struct layer_row *row = &args->rows[i_row];
         int32_t n = row->gaussians->n_gaussians;

@@ -76,7 +76,8 @@ static double loss(struct scene4 *s) {
 
 static void compare(struct scene4 *s, const char *name, float *parameter, const float *v,
                     size_t n) {
-    const float step = 4e-3f;
+    /* The loss is linear in the harmonics and hardly feels them, so their step is large. */
+    const float step = n == N * N_SH ? 0.1f : 4e-3f;
     double largest = 0.0;
     double worst = 0.0;
     for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs((double)v[i]));
@@ -94,7 +95,7 @@ static void compare(struct scene4 *s, const char *name, float *parameter, const 
         worst = fmax(worst, error);
     }
     print_message("  %-14s largest %.3g, worst error %.1e of it\n", name, largest, worst);
-    assert_true(worst < 4e-3); /* step 4e-3: truncation dominates, rounding of the loss is 1e-4 */
+    assert_true(worst < 4e-4); /* worst measured 2e-4, allowed 2x */
 }
 
 static void whole_path(bool antialiased) {
