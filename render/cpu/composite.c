@@ -53,6 +53,7 @@ static void composite_tile(const struct composite_args *args, int32_t tile,
     const uint32_t end = args->tile_begin[tile + 1];
     uint32_t live = tile_live_rows(state->transmittance);
     for (uint32_t k = begin; k < end && live != 0; k++) {
+        tile_prefetch(args, k, end);
         const struct projected *splat = &args->splats[args->pairs[k].splat];
         vec2 offset = vec2_make((float)(tx * RT_TILE_PX) + 0.5f - splat->mean_px[0],
                                 (float)(ty * RT_TILE_PX) + 0.5f - splat->mean_px[1]);

@@ -129,6 +129,7 @@ static void backward_tile(const struct composite_args *args, int32_t tile,
         struct pair_gradient *out = &args->pair_gradients[args->pairs[k].slot];
         memset(out, 0, sizeof *out);
         if (live == 0) continue; /* the slot is read all the same */
+        tile_prefetch(args, k, end);
         const struct projected *splat = &args->splats[args->pairs[k].splat];
         vec2 offset = vec2_make((float)(tx * RT_TILE_PX) + 0.5f - splat->mean_px[0],
                                 (float)(ty * RT_TILE_PX) + 0.5f - splat->mean_px[1]);

@@ -33,6 +33,14 @@ void tile_write(const struct composite_args *args, int32_t tile, const struct ti
 void tile_read_upstream(const struct composite_args *args, int32_t tile,
                         struct tile_upstream *upstream);
 
+/* Asks for the record of the pair a few places ahead: records lie in the order of the file, pairs in
+ * that of depth, so every one is a cache miss otherwise. */
+static inline void tile_prefetch(const struct composite_args *args, uint32_t k, uint32_t end) {
+    enum { AHEAD = 6 };
+    uint32_t ahead = k + AHEAD < end ? k + AHEAD : end - 1;
+    __builtin_prefetch(&args->splats[args->pairs[ahead].splat]);
+}
+
 /* Rows with a pixel that still takes splats, as a bit mask. */
 static inline uint32_t tile_live_rows(const float *transmittance) {
     uint32_t live = 0;
