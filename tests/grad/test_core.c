@@ -338,7 +338,7 @@ static void blend_exp_equals_libm(void **state) {
     for (int i = 0; i <= 20000; i++) {
         float x = -(float)i * 4e-3f;
         double wanted = exp((double)x);
-        /* worst measured 2.4e-7 near x = 0, growing with |x| by the rounding of n ln 2 */
+        /* worst measured 1.6e-7 above -6; without a fused multiply 4.2e-6 at -80, from n ln 2 */
         assert_true(fabs((double)blend_exp(x) - wanted) <=
                     wanted * (4e-7 + 2e-7 * fabs((double)x)));
     }

@@ -313,7 +313,7 @@ static void case_09_any_size(void **state) {
             assert_true(worst < 6e-3); /* one splat on either side of the 1/255 cut */
             n_off += worst > 1e-5;
         }
-        assert_true(n_off <= f.n_px / 500); /* worst measured: see the count of cut-off flips */
+        assert_true(n_off <= 1); /* worst measured 0 cut-off flips a picture */
         finish(&f);
     }
 }
@@ -384,7 +384,9 @@ static void clamped_opacity_has_no_gradient(void **state) {
     (void)state;
     struct fixture f;
     prepare(&f, one_splat(2.0f), 1, 1);
-    f.splats->logit_opacity[0] = 20.0f;
+    f.splats->logit_opacity[0] = 7.0f; /* 0.9991: clamped, with a sigmoid that still has a slope */
+    f.splats->mean[0] = 0.6f;          /* off the pixel's centre, so that shape and place matter */
+    f.splats->mean[1] = 0.4f;
     f.splats->log_scale[0] = f.splats->log_scale[1] = f.splats->log_scale[2] = 3.0f;
     struct gaussians *v = NULL;
     assert_int_equal(gaussians_create(&v, 1, 1, 0, NULL), RT_OK);
