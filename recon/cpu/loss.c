@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "recon/cpu/ops_cpu.h"
+#include "recon/cpu/loss_variants.h"
 
 enum { HALF = 5, TAPS = 11, CHUNK = 480, PAD = 3 * HALF, LINE = CHUNK + 2 * PAD };
 
@@ -204,7 +204,7 @@ static void add_up(const struct loss_args *a, const struct planes *p, struct los
     values->loss = (1.0 - weight) * values->l1 + weight * (1.0 - values->ssim);
 }
 
-void cpu_loss(const struct loss_args *args, struct loss_values *values) {
+void RT_VARIANT(cpu_loss_rows)(const struct loss_args *args, struct loss_values *values) {
     size_t plane = (size_t)args->width_px * (size_t)args->height_px * 3;
     float *free_floats = args->scratch + 8 * (size_t)args->height_px;
     struct planes p = {
