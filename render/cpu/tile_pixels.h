@@ -33,7 +33,7 @@ void tile_write(const struct composite_args *args, int32_t tile, const struct ti
 void tile_read_upstream(const struct composite_args *args, int32_t tile,
                         struct tile_upstream *upstream);
 
-/* Asks for the record of the pair a few places ahead: records lie in the order of the file, pairs in
+/* Asks for the record of the pair a few places ahead: records lie in file order, pairs in
  * that of depth, so every one is a cache miss otherwise. */
 static inline void tile_prefetch(const struct composite_args *args, uint32_t k, uint32_t end) {
     enum { AHEAD = 6 };
