@@ -191,6 +191,7 @@ static void reply_problem(struct http_exchange *x, enum problem_type type, json_
     const struct problem_row *row = &rows[type];
     char uri[64];
     snprintf(uri, sizeof uri, "/problems/%s", row->name);
+    if (detail == NULL || detail[0] == '\0') detail = row->when;
     json_t *body = json_pack("{s:s, s:s, s:i, s:s, s:s?, s:s?}", "type", uri, "title", row->title,
                              "status", row->status, "detail", detail, "instance", http_path(x),
                              "request_id", http_request_id(x));

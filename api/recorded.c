@@ -22,28 +22,38 @@ static void finish(struct recorded *recorded) {
     free(recorded);
 }
 
-/* Covers of integer ranges: every source pixel counts for the target pixel its corner lies in. */
+/* Source pixels [begin, end) under target pixel i: at least one, none counted twice. */
+static void covered(int32_t i, int32_t n_source, int32_t n_target, int32_t span[2]) {
+    span[0] = (int32_t)((int64_t)i * n_source / n_target);
+    span[1] = (int32_t)((int64_t)(i + 1) * n_source / n_target);
+    if (span[1] == span[0]) span[1]++;
+}
+
+static uint8_t mean_under(const struct image *source, const int32_t rows[2],
+                          const int32_t columns[2], int32_t channel) {
+    uint32_t sum = 0;
+    uint32_t n = (uint32_t)((rows[1] - rows[0]) * (columns[1] - columns[0]));
+    for (int32_t y = rows[0]; y < rows[1]; y++) {
+        size_t row = (size_t)y * (size_t)source->width_px;
+        for (int32_t x = columns[0]; x < columns[1]; x++) {
+            size_t pixel = (row + (size_t)x) * (size_t)source->n_channels;
+            sum += image_u8(source)[pixel + (size_t)channel];
+        }
+    }
+    return (uint8_t)((sum + n / 2) / n);
+}
+
 enum rt_status image_shrink(const struct image *source, int32_t width_px, int32_t height_px,
                             struct image *out, struct rt_error *err) {
     RT_TRY(image_create(out, width_px, height_px, source->n_channels, IMAGE_U8, err));
-    int32_t n = source->n_channels;
+    uint8_t *to = image_u8(out);
     for (int32_t y = 0; y < height_px; y++) {
-        int32_t y0 = (int32_t)((int64_t)y * source->height_px / height_px);
-        int32_t y1 = (int32_t)((int64_t)(y + 1) * source->height_px / height_px);
+        int32_t rows[2], columns[2];
+        covered(y, source->height_px, height_px, rows);
         for (int32_t x = 0; x < width_px; x++) {
-            int32_t x0 = (int32_t)((int64_t)x * source->width_px / width_px);
-            int32_t x1 = (int32_t)((int64_t)(x + 1) * source->width_px / width_px);
-            for (int32_t c = 0; c < n; c++) {
-                uint32_t sum = 0, count = 0;
-                for (int32_t v = y0; v < y1 || v == y0; v++) {
-                    for (int32_t u = x0; u < x1 || u == x0; u++, count++) {
-                        sum += image_u8(
-                            source)[((size_t)v * (size_t)source->width_px + (size_t)u) * (size_t)n +
-                                    (size_t)c];
-                    }
-                }
-                size_t at = ((size_t)y * (size_t)width_px + (size_t)x) * (size_t)n + (size_t)c;
-                image_u8(out)[at] = (uint8_t)((sum + count / 2) / count);
+            covered(x, source->width_px, width_px, columns);
+            for (int32_t c = 0; c < source->n_channels; c++) {
+                *to++ = mean_under(source, rows, columns, c);
             }
         }
     }

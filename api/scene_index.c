@@ -147,7 +147,9 @@ static enum rt_status row_of_file(const char *id, const char *path, const struct
     RT_TRY(scene_peek(path, &summary, err));
     *row = (struct scene_row){.created_ms = time_now_ms(), .state = SCENE_UNLOADED};
     RT_TRY(file_digest(path, row->digest, &row->file_bytes, err));
-    const char *name = meta->name != NULL ? meta->name : scene->name;
+    /* Only a .retake names itself; the name of another file is that of a temporary one. */
+    bool names_itself = strncmp(summary.format, "retake", 6) == 0;
+    const char *name = meta->name != NULL ? meta->name : names_itself ? scene->name : NULL;
     snprintf(row->id, sizeof row->id, "%s", id);
     snprintf(row->name, sizeof row->name, "%s", name != NULL && name[0] != '\0' ? name : id);
     snprintf(row->kind, sizeof row->kind, "%s", meta->kind != NULL ? meta->kind : "scene");

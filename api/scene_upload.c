@@ -24,6 +24,18 @@ static void free_upload(struct upload *upload) {
     free(upload);
 }
 
+/* Readers name the file they opened; the client knows it by the id, not by our temporary name. */
+static void name_by_id(struct rt_error *err, const struct upload *upload) {
+    const char *base = strrchr(upload->path, '/');
+    base = base != NULL ? base + 1 : upload->path;
+    size_t n = strlen(base);
+    if (strncmp(err->message, base, n) != 0) return;
+    char rest[RT_MESSAGE_BYTES];
+    snprintf(rest, sizeof rest, "%s", err->message + n);
+    snprintf(err->message, sizeof err->message, "%s%.*s", upload->id,
+             (int)(sizeof err->message - sizeof upload->id), rest);
+}
+
 static void publish(void *context) {
     struct upload *upload = context;
     struct rt_error err;
@@ -36,6 +48,7 @@ static void publish(void *context) {
         if (!upload->replaces) http_reply_header(upload->x, "Location", location);
         reply_scene_row(upload->api, upload->x, upload->id, upload->replaces ? 200 : 201);
     } else {
+        name_by_id(&err, upload);
         reply_scene_error(upload->api, upload->x, upload->id, &err);
     }
     http_finish(upload->x);

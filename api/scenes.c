@@ -152,7 +152,8 @@ static bool read_load(struct api *api, struct http_exchange *x, bool *pin, doubl
     if (body != NULL && wire_members(&faults, body, "", known)) {
         wire_choice(&faults, body, "", "device", devices, &device);
         wire_bool(&faults, body, "", "pin", pin);
-        wire_number(&faults, body, "", "keep_alive_s", -1.0, 1e9, keep_alive_s);
+        wire_number(&faults, body, "", "keep_alive_s", (struct wire_range){-1.0, 1e9, 1},
+                    keep_alive_s);
         if (*keep_alive_s < 0.0) *keep_alive_s = -1.0;
     }
     json_decref(body);

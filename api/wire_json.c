@@ -176,7 +176,7 @@ bool wire_bool(struct wire_faults *faults, const json_t *object, const char *at,
 }
 
 bool wire_int(struct wire_faults *faults, const json_t *object, const char *at, const char *name,
-              int64_t minimum, int64_t maximum, int64_t *out) {
+              struct wire_range range, int64_t *out) {
     const json_t *value = member(object, name);
     if (value == NULL) return false;
     if (json_is_real(value)) {
@@ -189,9 +189,9 @@ bool wire_int(struct wire_faults *faults, const json_t *object, const char *at, 
         return false;
     }
     json_int_t number = json_integer_value(value);
-    if (number < minimum || number > maximum) {
+    if ((double)number < range.minimum || (double)number > range.maximum) {
         wire_fault(faults, at, name, "%lld is outside %lld...%lld", (long long)number,
-                   (long long)minimum, (long long)maximum);
+                   (long long)range.minimum, (long long)range.maximum);
         return false;
     }
     *out = number;
@@ -199,14 +199,14 @@ bool wire_int(struct wire_faults *faults, const json_t *object, const char *at, 
 }
 
 static bool check_number(struct wire_faults *faults, const json_t *value, const char *at,
-                         const char *name, const double range[2], double *out) {
+                         const char *name, struct wire_range range, double *out) {
     if (!json_is_number(value)) {
         wire_fault(faults, at, name, "must be a number");
         return false;
     }
     double number = json_number_value(value);
-    if (!(number >= range[0] && number <= range[1])) {
-        wire_fault(faults, at, name, "%g is outside %g...%g", number, range[0], range[1]);
+    if (!(number >= range.minimum && number <= range.maximum)) {
+        wire_fault(faults, at, name, "%g is outside %g...%g", number, range.minimum, range.maximum);
         return false;
     }
     *out = number;
@@ -214,28 +214,28 @@ static bool check_number(struct wire_faults *faults, const json_t *value, const 
 }
 
 bool wire_number(struct wire_faults *faults, const json_t *object, const char *at, const char *name,
-                 double minimum, double maximum, double *out) {
+                 struct wire_range range, double *out) {
     const json_t *value = member(object, name);
     if (value == NULL) return false;
-    return check_number(faults, value, at, name, (const double[]){minimum, maximum}, out);
+    return check_number(faults, value, at, name, range, out);
 }
 
 bool wire_numbers(struct wire_faults *faults, const json_t *object, const char *at,
-                  const char *name, int32_t n, double minimum, double maximum, double *out) {
+                  const char *name, struct wire_range range, double *out) {
     const json_t *value = member(object, name);
     if (value == NULL) return false;
-    if (!json_is_array(value) || json_array_size(value) != (size_t)n) {
-        wire_fault(faults, at, name, "must be an array of %d numbers", n);
+    if (!json_is_array(value) || json_array_size(value) != (size_t)range.n) {
+        wire_fault(faults, at, name, "must be an array of %d numbers", range.n);
         return false;
     }
     char inner[WIRE_POINTER_BYTES];
     snprintf(inner, sizeof inner, "%s/%s", at, name);
     bool is_right = true;
-    for (int32_t i = 0; i < n; i++) {
+    for (int32_t i = 0; i < range.n; i++) {
         char index[16];
         snprintf(index, sizeof index, "%d", i);
-        is_right &= check_number(faults, json_array_get(value, (size_t)i), inner, index,
-                                 (const double[]){minimum, maximum}, &out[i]);
+        is_right &=
+            check_number(faults, json_array_get(value, (size_t)i), inner, index, range, &out[i]);
     }
     return is_right;
 }

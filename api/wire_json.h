@@ -6,8 +6,8 @@
  *     static const char *const known[] = {"name", "size_px", NULL};
  *     wire_members(&faults, body, "", known);
  *     int64_t width = 960;
- *     wire_int(&faults, body, "", "width_px", 1, 16384, &width);     // absent: left as it is
- *     if (faults.n_faults) { wire_reply_faults(api, x, &faults); }
+ *     wire_int(&faults, body, "", "width_px", (struct wire_range){1, 16384, 1}, &width);     //
+ * absent: left as it is if (faults.n_faults) { wire_reply_faults(api, x, &faults); }
  *
  * `at` is the pointer of the object ("" for the root). null counts as absent. Threading: values. */
 #ifndef RETAKE_API_WIRE_JSON_H
@@ -62,16 +62,21 @@ bool wire_members(struct wire_faults *faults, const json_t *object, const char *
 /* The known name nearest to `name` (edit distance <= 3), or NULL. */
 const char *wire_nearest(const char *name, const char *const *known);
 
+struct wire_range {
+    double minimum, maximum; /* both allowed; integers up to 2^53 are exact */
+    int32_t n;               /* how many numbers; 1 but for wire_numbers */
+};
+
 /* Readers: true when present and right (then *out is set); absent or null leaves *out alone. */
 bool wire_bool(struct wire_faults *faults, const json_t *object, const char *at, const char *name,
                bool *out);
 bool wire_int(struct wire_faults *faults, const json_t *object, const char *at, const char *name,
-              int64_t minimum, int64_t maximum, int64_t *out);
+              struct wire_range range, int64_t *out);
 bool wire_number(struct wire_faults *faults, const json_t *object, const char *at, const char *name,
-                 double minimum, double maximum, double *out);
-/* `n` numbers in [minimum, maximum]. */
+                 struct wire_range range, double *out);
+/* An array of exactly range.n numbers. */
 bool wire_numbers(struct wire_faults *faults, const json_t *object, const char *at,
-                  const char *name, int32_t n, double minimum, double maximum, double *out);
+                  const char *name, struct wire_range range, double *out);
 /* A borrowed string of at most max_bytes. */
 bool wire_string(struct wire_faults *faults, const json_t *object, const char *at, const char *name,
                  size_t max_bytes, const char **out);

@@ -18,8 +18,8 @@ static bool read_pose(struct wire_faults *faults, const json_t *value, const cha
     int32_t before = faults->n_faults;
     double t[3] = {0}, q[4] = {1, 0, 0, 0};
     if (json_object_get(value, "t") == NULL) wire_fault(faults, at, "t", "is missing");
-    wire_numbers(faults, value, at, "t", 3, -max_metres, max_metres, t);
-    wire_numbers(faults, value, at, "q_wxyz", 4, -2.0, 2.0, q);
+    wire_numbers(faults, value, at, "t", (struct wire_range){-max_metres, max_metres, 3}, t);
+    wire_numbers(faults, value, at, "q_wxyz", (struct wire_range){-2.0, 2.0, 4}, q);
     double norm = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
     if (faults->n_faults == before && fabs(norm - 1.0) > 1e-3) {
         wire_fault(faults, at, "q_wxyz", "has norm %g, must be 1 within 0.001", norm);

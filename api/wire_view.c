@@ -39,12 +39,12 @@ static void read_pinhole(struct wire_faults *faults, const json_t *object, const
     }
     int64_t width = 1, height = 1;
     double focal[2] = {1.0, 1.0}, principal[2];
-    wire_int(faults, object, at, "width_px", 1, RT_MAX_SIDE_PX, &width);
-    wire_int(faults, object, at, "height_px", 1, RT_MAX_SIDE_PX, &height);
-    wire_numbers(faults, object, at, "focal_px", 2, 1e-3, 1e7, focal);
+    wire_int(faults, object, at, "width_px", (struct wire_range){1, RT_MAX_SIDE_PX, 1}, &width);
+    wire_int(faults, object, at, "height_px", (struct wire_range){1, RT_MAX_SIDE_PX, 1}, &height);
+    wire_numbers(faults, object, at, "focal_px", (struct wire_range){1e-3, 1e7, 2}, focal);
     principal[0] = 0.5 * (double)width;
     principal[1] = 0.5 * (double)height;
-    wire_numbers(faults, object, at, "principal_px", 2, -1e6, 1e6, principal);
+    wire_numbers(faults, object, at, "principal_px", (struct wire_range){-1e6, 1e6, 2}, principal);
     refuse_coefficients(faults, object, at);
     *out = (struct camera){.model = CAMERA_PINHOLE,
                            .width_px = (int32_t)width,
@@ -168,8 +168,10 @@ static void read_visual(struct wire_faults *faults, const json_t *body, struct v
     if (!wire_members(faults, visual, "/visual", known)) return;
     view->colormap = COLORMAP_TURBO;
     wire_choice(faults, visual, "/visual", "colormap", colormap_names, &view->colormap);
-    wire_number(faults, visual, "/visual", "min", -1e9, 1e9, &view->visual_min);
-    wire_number(faults, visual, "/visual", "max", -1e9, 1e9, &view->visual_max);
+    wire_number(faults, visual, "/visual", "min", (struct wire_range){-1e9, 1e9, 1},
+                &view->visual_min);
+    wire_number(faults, visual, "/visual", "max", (struct wire_range){-1e9, 1e9, 1},
+                &view->visual_max);
     wire_bool(faults, visual, "/visual", "log", &view->visual_log);
     check_visual(faults, "/visual", view);
 }
@@ -183,14 +185,16 @@ static void read_picture(struct wire_faults *faults, const json_t *body, struct 
     view->depth_median = depth == 1;
     view->has_format = wire_choice(faults, body, "", "format", view_format_names, &format);
     view->format = (enum view_format)format;
-    wire_int(faults, body, "", "quality", 1, 100, &quality);
+    wire_int(faults, body, "", "quality", (struct wire_range){1, 100, 1}, &quality);
     view->quality = (int32_t)quality;
-    wire_number(faults, body, "", "depth_per_m", 1.0, 1000.0, &view->depth_per_m);
+    wire_number(faults, body, "", "depth_per_m", (struct wire_range){1.0, 1000.0, 1},
+                &view->depth_per_m);
     read_visual(faults, body, view);
-    wire_number(faults, body, "", "near_m", 1e-3, 10.0, &view->near_m);
-    wire_int(faults, body, "", "sh_degree", 0, RT_MAX_SH_DEGREE, &sh_degree);
+    wire_number(faults, body, "", "near_m", (struct wire_range){1e-3, 10.0, 1}, &view->near_m);
+    wire_int(faults, body, "", "sh_degree", (struct wire_range){0, RT_MAX_SH_DEGREE, 1},
+             &sh_degree);
     view->sh_degree = (int32_t)sh_degree;
-    wire_int(faults, body, "", "timeout_ms", 1, 600000, &view->timeout_ms);
+    wire_int(faults, body, "", "timeout_ms", (struct wire_range){1, 600000, 1}, &view->timeout_ms);
 }
 
 static void read_background(struct wire_faults *faults, const json_t *body, struct view *view) {
@@ -200,7 +204,8 @@ static void read_background(struct wire_faults *faults, const json_t *body, stru
     double rgb[3];
     if (!json_is_array(value)) {
         wire_fault(faults, "", "background", "must be \"sky\" or [r,g,b] in 0...1");
-    } else if (wire_numbers(faults, body, "", "background", 3, 0.0, 1.0, rgb)) {
+    } else if (wire_numbers(faults, body, "", "background", (struct wire_range){0.0, 1.0, 3},
+                            rgb)) {
         view->has_background = true;
         for (int c = 0; c < 3; c++) view->background[c] = (float)rgb[c];
     }
@@ -256,7 +261,8 @@ static void read_size(struct wire_faults *faults, const json_t *body, struct vie
     for (int k = 0; k < 2; k++) {
         int32_t n = k == 0 ? 2 : 4, before = faults->n_faults;
         const json_t *list = json_object_get(body, names[k]);
-        if (!wire_numbers(faults, body, "", names[k], n, 0.0, 1e9, values[k])) continue;
+        if (!wire_numbers(faults, body, "", names[k], (struct wire_range){0.0, 1e9, n}, values[k]))
+            continue;
         for (int32_t i = 0; i < n; i++) {
             char at[32], index[8];
             snprintf(at, sizeof at, "/%s", names[k]);
@@ -306,7 +312,8 @@ static void read_sensor(struct wire_faults *faults, const json_t *body, struct v
         view->has_camera = true;
         wire_camera(faults, camera, "/camera", &view->camera);
     }
-    bool has_fov = wire_number(faults, body, "", "fov_y_deg", 0.1, 179.0, &view->fov_y_deg);
+    bool has_fov = wire_number(faults, body, "", "fov_y_deg", (struct wire_range){0.1, 179.0, 1},
+                               &view->fov_y_deg);
     if (has_fov && (view->has_camera || view->sensor[0] != '\0')) {
         wire_fault(faults, "", "fov_y_deg", "goes without sensor and camera");
     }
@@ -329,9 +336,11 @@ void wire_view_from_json(struct wire_faults *faults, const json_t *body, struct 
     read_sensor(faults, body, view);
     read_size(faults, body, view);
     read_pose_members(faults, body, view);
-    view->has_t_us = wire_int(faults, body, "", "t_us", -max_us, max_us, &view->t_us);
+    view->has_t_us =
+        wire_int(faults, body, "", "t_us", (struct wire_range){-max_us, max_us, 1}, &view->t_us);
     int64_t t_end_us = 0;
-    bool has_end = wire_int(faults, body, "", "t_end_us", -max_us, max_us, &t_end_us);
+    bool has_end =
+        wire_int(faults, body, "", "t_end_us", (struct wire_range){-max_us, max_us, 1}, &t_end_us);
     if (has_end && (!view->has_t_us || t_end_us <= view->t_us)) {
         wire_fault(faults, "", "t_end_us", "must be after t_us");
     }
