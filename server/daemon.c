@@ -219,6 +219,12 @@ static void handle(struct http_exchange *x) {
     atomic_fetch_sub(&server->n_handlers, 1);
 }
 
+/* A suspended exchange is back on its connection thread; counted once. */
+static void leave_suspension(struct http_exchange *x) {
+    atomic_store(&x->phase, EXCHANGE_SENT);
+    atomic_fetch_sub(&x->server->n_suspended, 1);
+}
+
 /* The request is complete, or a suspended exchange was resumed. */
 static enum MHD_Result advance(struct http_exchange *x) {
     struct http_server *server = x->server;
@@ -231,10 +237,10 @@ static enum MHD_Result advance(struct http_exchange *x) {
             if (atomic_load(&x->phase) != EXCHANGE_HANDLING) return MHD_YES; /* suspended */
             break;
         case EXCHANGE_ANSWERED:
-            atomic_fetch_sub(&server->n_suspended, 1);
+            leave_suspension(x);
             break;
         case EXCHANGE_ENDED:
-            atomic_fetch_sub(&server->n_suspended, 1);
+            leave_suspension(x);
             return MHD_NO;
         default:
             return MHD_YES;
@@ -311,6 +317,9 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     struct http_exchange *x = *state;
     (void)connection;
     if (!x) return;
+    /* The client left while it was suspended: the library ends it without calling us again. */
+    int phase = atomic_load(&x->phase);
+    if (phase == EXCHANGE_ANSWERED || phase == EXCHANGE_ENDED) leave_suspension(x);
     if (x->begun) record(x, reason);
     if (x->link) {
         if (x->linger) {
