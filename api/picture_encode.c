@@ -180,9 +180,10 @@ static enum rt_status encode_npy_half(const struct image *image, struct rt_bytes
         snprintf(shape, sizeof shape, "(%d, %d, %d)", image->height_px, image->width_px,
                  image->n_channels);
     }
-    memset(bytes, ' ', HEADER_BYTES);
-    memcpy(bytes, "\x93NUMPY\x01\x00\x76\x00", 10); /* 118 bytes of dictionary follow */
+    static const uint8_t magic[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, HEADER_BYTES - 10, 0};
     char text[HEADER_BYTES - 10];
+    memset(bytes, ' ', HEADER_BYTES);
+    memcpy(bytes, magic, sizeof magic);
     int n_text = snprintf(text, sizeof text,
                           "{'descr': '<f2', 'fortran_order': False, 'shape': %s, }", shape);
     memcpy(bytes + 10, text, (size_t)n_text);
@@ -214,7 +215,8 @@ static enum rt_status encode_raw(const struct image *image, bool planar, struct 
             }
         }
     }
-    *out = (struct rt_bytes){bytes, n_bytes};
+    out->bytes = bytes;
+    out->n_bytes = n_bytes;
     return RT_OK;
 }
 

@@ -81,7 +81,7 @@ void scene_cache_unload(struct scene_cache *cache, const char *id, const struct 
     } else {
         status = check_removable(entry, false, &err);
     }
-    if (status == RT_OK && entry->scene != NULL) {
+    if (status == RT_OK && entry != NULL && entry->scene != NULL) {
         snprintf(dying->id, sizeof dying->id, "%s", id);
         dying->scene = entry->scene; /* the ticker answers when nobody draws it any more */
         dying->wait = *wait;
@@ -92,6 +92,7 @@ void scene_cache_unload(struct scene_cache *cache, const char *id, const struct 
         is_waiting = true;
     }
     pthread_mutex_unlock(&cache->lock);
+    /* cppcheck-suppress memleak ; the list owns it */
     if (is_waiting) return;
     free(dying);
     wait->ready(wait->context, NULL, &err);
@@ -110,7 +111,7 @@ enum rt_status scene_cache_delete(struct scene_cache *cache, const char *id, boo
     } else {
         status = check_removable(entry, force, err);
     }
-    if (status == RT_OK) {
+    if (status == RT_OK && entry != NULL) {
         cache_copy_row(entry, &removed);
         waiters = entry->waiters;
         scene_release(&entry->scene); /* renders in flight keep their reference */
