@@ -12,6 +12,7 @@
  * `deep` decodes every file first. Errors of recording_open. */
 enum rt_status info_recording(const char *folder, bool deep, struct rt_error *err);
 
+int command_synth(int argc, char **argv);
 int command_version(int argc, char **argv);
 
 #endif

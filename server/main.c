@@ -11,6 +11,7 @@ struct command {
 };
 
 static const struct command commands[] = {
+    {"synth", "make a synthetic street recording with exact ground truth", command_synth},
     {"version", "print the version", command_version},
 };
 
