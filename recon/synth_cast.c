@@ -96,20 +96,28 @@ static bool cast_solid(const struct synth_solid *solid, const struct synth_ray *
     return true;
 }
 
+/* fminf and fmaxf are calls, for the sake of NaN; there is none here and this loop is hot. */
+static float least(float a, float b) { return a < b ? a : b; }
+static float most(float a, float b) { return a > b ? a : b; }
+
 static bool reaches(const struct synth_node *node, vec3 o, vec3 inverse, float limit) {
     float x0 = (node->low.x - o.x) * inverse.x, x1 = (node->high.x - o.x) * inverse.x;
     float y0 = (node->low.y - o.y) * inverse.y, y1 = (node->high.y - o.y) * inverse.y;
     float z0 = (node->low.z - o.z) * inverse.z, z1 = (node->high.z - o.z) * inverse.z;
-    float near = fmaxf(fmaxf(fminf(x0, x1), fminf(y0, y1)), fmaxf(fminf(z0, z1), 0.0f));
-    float far = fminf(fminf(fmaxf(x0, x1), fmaxf(y0, y1)), fminf(fmaxf(z0, z1), limit));
+    float near = most(most(least(x0, x1), least(y0, y1)), most(least(z0, z1), 0.0f));
+    float far = least(least(most(x0, x1), most(y0, y1)), least(most(z0, z1), limit));
     return near <= far;
 }
+
+/* 1/x, finite for x = 0 so that no slab distance is NaN. */
+static float inverse_finite(float x) { return 1.0f / (fabsf(x) < 1e-20f ? 1e-20f : x); }
 
 /* Nearest static solid; narrows ray->distance_max. With `any`, stops at the first one found. */
 static const struct synth_solid *cast_tree(const struct synth_world *world, struct synth_ray *ray,
                                            bool any, vec3 *unit_normal) {
     const struct synth_solid *found = NULL;
-    vec3 inverse = divided(vec3_make(1.0f, 1.0f, 1.0f), ray->direction);
+    vec3 inverse = vec3_make(inverse_finite(ray->direction.x), inverse_finite(ray->direction.y),
+                             inverse_finite(ray->direction.z));
     const float direction[3] = {ray->direction.x, ray->direction.y, ray->direction.z};
     int32_t stack[64], n_stack = 0;
     stack[n_stack++] = 0;

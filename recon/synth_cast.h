@@ -4,7 +4,8 @@
  *     struct synth_hit hit;
  *     if (synth_cast(world, &instant, &ray, &hit)) ... hit.distance ...
  *
- * Directions have length 1. Source: slab test [Kay, Kajiya 1986]; the tree is a median split. */
+ * Directions have length 1. Source: slab test [Kay, Kajiya 1986]; the tree is that of synth_tree.c.
+ */
 #ifndef RETAKE_RECON_SYNTH_CAST_H
 #define RETAKE_RECON_SYNTH_CAST_H
 

@@ -76,8 +76,9 @@ static vec3 door(vec3 base, float u, float v, uint32_t hash, float w) {
     static const float leaf[4] = {-0.55f, 0.55f, 0.0f, 2.1f};
     static const float light[4] = {-0.5f, 0.5f, 2.18f, 2.5f};
     static const float panels[4] = {-0.42f, 0.42f, 0.25f, 1.95f};
-    vec3 colour = vec3_make(.05f + .3f * texture_unit(hash), .08f + .15f * texture_unit(hash * 5u),
-                            .05f + .2f * texture_unit(hash * 9u));
+    vec3 colour = vec3_make(.03f + .35f * texture_unit(texture_hash(hash, 1, 0)),
+                            .04f + .22f * texture_unit(texture_hash(hash, 2, 0)),
+                            .04f + .22f * texture_unit(texture_hash(hash, 3, 0)));
     base = mix3(base, vec3_make(.55f, .52f, .46f), rectangle(u, v, frame, w));
     base = mix3(base, colour, rectangle(u, v, leaf, w));
     float groove = fmaxf(lines_filtered(u + 0.42f, 0.42f, 0.04f, w),

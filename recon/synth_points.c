@@ -22,7 +22,7 @@ struct cloud {
  * voxel grows with the distance they were seen from. */
 static bool take_voxel(struct cloud *cloud, vec3 p, float distance) {
     float level = floorf(log2f(fmaxf(distance, 4.0f) / 4.0f));
-    float side_m = 0.12f * exp2f(level);
+    float side_m = 0.17f * exp2f(level);
     uint32_t x = (uint32_t)(int32_t)floorf(p.x / side_m);
     uint32_t y = (uint32_t)(int32_t)floorf(p.y / side_m);
     uint32_t z = (uint32_t)(int32_t)floorf(p.z / side_m);

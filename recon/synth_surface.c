@@ -12,7 +12,7 @@ static vec3 road(float x, float lateral, float w) {
     float grain = noise2_filtered(p, 0.07f, SEED_ROAD + 9, w);
     float wear = 1.0f - fabsf(fabsf(fabsf(lateral) - 1.6f) - 0.75f); /* two wheel paths a lane */
     vec3 base = vec3_scale(vec3_make(.135f, .132f, .13f),
-                           0.62f + 0.45f * tone + 0.3f * grain + 0.08f * clamp01(wear));
+                           0.25f + 0.7f * tone + 0.75f * grain + 0.08f * clamp01(wear));
     float cell = floorf(x / 5.5f), lane = floorf(lateral / 2.7f);
     if (texture_cell(cell, lane, SEED_PATCH) < 0.22f) {
         float u = x - cell * 5.5f, v = lateral - lane * 2.7f;
