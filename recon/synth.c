@@ -165,9 +165,10 @@ enum rt_status synth_record(const char *folder, const struct synth_options *opti
     if (unlink(path) != 0 && errno != ENOENT) {
         return rt_fail(err, RT_IO, "recording.json: cannot replace it: %s", strerror(errno));
     }
+    /* Whole sweeps, as the plan counts them. */
     struct synth_settings settings = {.seed = options->seed,
                                       .is_static = options->is_static,
-                                      .duration_s = options->duration_s,
+                                      .duration_s = roundf(options->duration_s * 10.0f) / 10.0f,
                                       .speed = drive_speed};
     enum rt_status status = synth_world_create(&settings, &recorder.world, err);
     if (status == RT_OK) status = synth_plan_create(options, recorder.world, &recorder.plan, err);

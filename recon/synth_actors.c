@@ -1,16 +1,33 @@
 /* Who moves: oncoming cars, a car ahead, a cyclist and pedestrians. */
+#include <math.h>
 #include <stdio.h>
 
 #include "recon/synth_build.h"
 #include "render/core/rng.h"
 
+/* The time between the two ends of the street, whole key steps of the drive. */
+static void set_presence(const struct synth_world *world, struct synth_actor *actor) {
+    const float margin_m = 5.0f;
+    float t_first = (world->x_begin + margin_m - actor->x_begin) / actor->speed;
+    float t_last = (world->x_end - margin_m - actor->x_begin) / actor->speed;
+    float t_in = fmaxf(fminf(t_first, t_last), 0.0f) * 1e6f / (float)SYNTH_TRACK_KEY_US;
+    float t_out = fminf(fmaxf(t_first, t_last), world->settings.duration_s) * 1e6f /
+                  (float)SYNTH_TRACK_KEY_US;
+    actor->t_begin_us = (int64_t)ceilf(t_in) * SYNTH_TRACK_KEY_US;
+    actor->t_end_us = (int64_t)floorf(t_out + 1e-3f) * SYNTH_TRACK_KEY_US;
+}
+
+/* Adds an actor unless it is never on the street or there are enough. */
 static void add_actor(struct synth_world *world, struct solid_list *list,
                       const struct synth_actor *what, uint32_t seed) {
     if (world->n_actors == SYNTH_MAX_ACTORS) return;
     struct synth_solid solids[SYNTH_MAX_OBJECT_SOLIDS];
-    int32_t i_actor = world->n_actors++;
+    int32_t i_actor = world->n_actors;
     struct synth_actor *actor = &world->actors[i_actor];
     *actor = *what;
+    set_presence(world, actor);
+    if (actor->t_begin_us >= actor->t_end_us) return;
+    world->n_actors++;
     snprintf(actor->id, sizeof actor->id, "%s_%d", what->class_name, i_actor);
     actor->radius = 0.5f * vec3_length(what->size) + 0.05f;
     actor->first_solid = list->n;

@@ -148,6 +148,7 @@ static const struct synth_solid *cast_actors(const struct synth_world *world,
     for (int32_t i = 0; i < instant->n_actors; i++) {
         const struct synth_actor *actor = &world->actors[i];
         const struct synth_placement *at = &instant->actors[i];
+        if (!at->is_present) continue;
         vec3 o = vec3_sub(ray->origin, at->position);
         float along = -vec3_dot(o, ray->direction);
         float miss = vec3_dot(o, o) - along * along;

@@ -8,7 +8,7 @@
 #include "render/io/image_file.h"
 #include "render/io/sensor_json.h"
 
-enum { RIG_KEY_US = 20000, TRACK_KEY_US = 100000 };
+enum { RIG_KEY_US = 20000 };
 
 static json_t *picture_json(const struct synth_options *options, const struct synth_plan *plan,
                             int32_t i_picture) {
@@ -76,11 +76,15 @@ static json_t *lidars_json(const struct synth_plan *plan) {
     return lidars;
 }
 
+struct key_times {
+    int64_t begin, end, step;
+};
+
 /* Keys as columns {t_us, t, q_wxyz}; i_actor < 0 is the rig. Both ends are keys. */
-static json_t *keys_json(const struct synth_world *world, int32_t i_actor, int64_t t_end_us,
-                         int64_t step_us) {
+static json_t *keys_json(const struct synth_world *world, int32_t i_actor,
+                         struct key_times times_us) {
     json_t *times = json_array(), *positions = json_array(), *rotations = json_array();
-    for (int64_t t_us = 0; t_us <= t_end_us; t_us += step_us) {
+    for (int64_t t_us = times_us.begin; t_us <= times_us.end; t_us += times_us.step) {
         struct pose pose =
             i_actor < 0 ? synth_rig_pose(world, t_us) : synth_actor_pose(world, i_actor, t_us);
         json_array_append_new(times, json_integer((json_int_t)t_us));
@@ -92,18 +96,19 @@ static json_t *keys_json(const struct synth_world *world, int32_t i_actor, int64
     return json_pack("{s:o, s:o, s:o}", "t_us", times, "t", positions, "q_wxyz", rotations);
 }
 
-static json_t *tracks_json(const struct synth_world *world, int64_t t_end_us) {
+static json_t *tracks_json(const struct synth_world *world) {
     json_t *tracks = json_array();
     for (int32_t i = 0; i < world->n_actors; i++) {
         const struct synth_actor *actor = &world->actors[i];
+        struct key_times times_us = {actor->t_begin_us, actor->t_end_us, SYNTH_TRACK_KEY_US};
         bool is_rigid = strcmp(actor->class_name, "car") == 0;
         json_array_append_new(
-            tracks,
-            json_pack("{s:s, s:s, s:[f,f,f], s:I, s:I, s:b, s:b, s:o}", "track_id", actor->id,
-                      "class", actor->class_name, "size_m", (double)actor->size.x,
-                      (double)actor->size.y, (double)actor->size.z, "t_begin_us", (json_int_t)0,
-                      "t_end_us", (json_int_t)t_end_us, "controllable", true, "deformable",
-                      !is_rigid, "T_world_object", keys_json(world, i, t_end_us, TRACK_KEY_US)));
+            tracks, json_pack("{s:s, s:s, s:[f,f,f], s:I, s:I, s:b, s:b, s:o}", "track_id",
+                              actor->id, "class", actor->class_name, "size_m",
+                              (double)actor->size.x, (double)actor->size.y, (double)actor->size.z,
+                              "t_begin_us", (json_int_t)actor->t_begin_us, "t_end_us",
+                              (json_int_t)actor->t_end_us, "controllable", true, "deformable",
+                              !is_rigid, "T_world_object", keys_json(world, i, times_us)));
     }
     return tracks;
 }
@@ -113,9 +118,10 @@ enum rt_status synth_json_write(const char *folder, const struct synth_options *
                                 struct rt_error *err) {
     json_t *trajectories = json_array();
     if (!options->is_static) {
+        struct key_times times_us = {0, plan->t_end_us, RIG_KEY_US};
         json_array_append_new(trajectories,
                               json_pack("{s:s, s:o}", "sequence", "drive", "T_world_rig",
-                                        keys_json(world, -1, plan->t_end_us, RIG_KEY_US)));
+                                        keys_json(world, -1, times_us)));
     }
     json_t *root = json_pack(
         "{s:s, s:[i,i], s:s, s:{s:[i,i,i], s:b}, s:{s:b, s:n}, s:[f,f,f], s:o, s:o, s:o, s:o, "
@@ -124,8 +130,8 @@ enum rt_status synth_json_write(const char *folder, const struct synth_options *
         options->is_static ? "synthetic street" : "synthetic drive", "world", "up", 0, 0, 1,
         "metric", true, "time", "static", options->is_static, "epoch_unix_us", "background", 0.72,
         0.79, 0.88, "cameras", cameras_json(options, plan), "lidars", lidars_json(plan),
-        "trajectories", trajectories, "tracks", tracks_json(world, plan->t_end_us), "points",
-        "file", "points.ply", "kind", "sfm");
+        "trajectories", trajectories, "tracks", tracks_json(world), "points", "file", "points.ply",
+        "kind", "sfm");
     char *text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(root);
     if (!text) return rt_fail(err, RT_NO_MEMORY, "recording.json: out of memory");

@@ -55,9 +55,11 @@ void synth_world_at(const struct synth_world *world, int64_t t_us, struct synth_
     for (int32_t i = 0; i < world->n_actors; i++) {
         float x = actor_x(&world->actors[i], t_us);
         float yaw_rad = actor_yaw_rad(&world->actors[i], x);
-        out->actors[i] = (struct synth_placement){.position = actor_position(&world->actors[i], x),
-                                                  .yaw_cos = cosf(yaw_rad),
-                                                  .yaw_sin = sinf(yaw_rad)};
+        out->actors[i] = (struct synth_placement){
+            .position = actor_position(&world->actors[i], x),
+            .yaw_cos = cosf(yaw_rad),
+            .yaw_sin = sinf(yaw_rad),
+            .is_present = t_us >= world->actors[i].t_begin_us && t_us < world->actors[i].t_end_us};
     }
 }
 

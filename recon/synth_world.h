@@ -19,7 +19,7 @@
 #include "render/core/pose.h"
 #include "render/core/status.h"
 
-enum { SYNTH_MAX_ACTORS = 32, SYNTH_GROUND_OBJECT = 0 };
+enum { SYNTH_MAX_ACTORS = 32, SYNTH_GROUND_OBJECT = 0, SYNTH_TRACK_KEY_US = 100000 };
 
 /* Streams of rng_draw(). */
 enum { SYNTH_STREAM_STREET = 0x73790001, SYNTH_STREAM_ACTORS, SYNTH_STREAM_DROP };
@@ -68,14 +68,16 @@ struct synth_node {
     int32_t i_axis;
 };
 
-/* A moving object: constant speed along the street at a lateral distance. Its frame is the box
- * frame of sensors.md section 1; its solids stand in that frame. */
+/* A moving object: constant speed along the street at a lateral distance, present in
+ * [t_begin_us, t_end_us), both multiples of SYNTH_TRACK_KEY_US. Its frame is the box frame of
+ * sensors.md section 1; its solids stand in that frame. */
 struct synth_actor {
     char id[24];
     const char *class_name;        /* static string */
     vec3 size;                     /* m: length, width, height */
     float lateral, x_begin, speed; /* m, m, m/s along x; negative: towards -x */
     float base_height;             /* of the ground below it */
+    int64_t t_begin_us, t_end_us;  /* on the street, between its end buildings */
     float radius;                  /* around the box centre, encloses every solid */
     int32_t first_solid, n_solids; /* into actor_solids */
 };
@@ -106,6 +108,7 @@ struct synth_world {
 struct synth_placement {
     vec3 position; /* box centre, world */
     float yaw_cos, yaw_sin;
+    bool is_present;
 };
 struct synth_instant {
     struct synth_placement actors[SYNTH_MAX_ACTORS];
