@@ -138,6 +138,31 @@ static void actors_are_seen_at_their_track(void **state) {
     synth_world_destroy(&world);
 }
 
+/* Seen from above at its own place, an actor is there exactly while its track lasts. */
+static void actors_are_there_while_their_track_lasts(void **state) {
+    (void)state;
+    struct synth_world *world = street(false, 1);
+    int n_partial = 0;
+    for (int32_t i = 0; i < world->n_actors; i++) {
+        const struct synth_actor *actor = &world->actors[i];
+        assert_true(actor->t_begin_us < actor->t_end_us && actor->t_end_us <= 10000000);
+        if (actor->t_begin_us == 0 && actor->t_end_us == 10000000) continue;
+        n_partial++;
+        for (int64_t t_us = 0; t_us < 10000000; t_us += SYNTH_TRACK_KEY_US) {
+            struct synth_instant instant;
+            synth_world_at(world, t_us, &instant);
+            vec3 above = vec3_add(synth_actor_pose(world, i, t_us).t, vec3_make(0.0f, 0.0f, 1.2f));
+            struct synth_ray down = {above, vec3_make(0.0f, 0.0f, -1.0f), 1.0f};
+            struct synth_hit hit;
+            bool is_there =
+                synth_cast(world, &instant, &down, &hit) && hit.i_object == world->n_objects + i;
+            assert_int_equal(is_there, t_us >= actor->t_begin_us && t_us < actor->t_end_us);
+        }
+    }
+    assert_true(n_partial > 0);
+    synth_world_destroy(&world);
+}
+
 static double mean_of(const struct image *image, int32_t y_first, int32_t y_end, int channel) {
     double sum = 0.0;
     for (int32_t i = y_first * image->width_px; i < y_end * image->width_px; i++) {
@@ -295,6 +320,7 @@ int main(void) {
         cmocka_unit_test(corners_are_seen_where_they_project),
         cmocka_unit_test(hits_project_back_to_their_pixel),
         cmocka_unit_test(actors_are_seen_at_their_track),
+        cmocka_unit_test(actors_are_there_while_their_track_lasts),
         cmocka_unit_test(pictures_are_the_right_way_up_and_rich),
         cmocka_unit_test(the_sun_casts_shadows),
         cmocka_unit_test(lidar_returns_lie_on_what_the_camera_sees),
