@@ -16,13 +16,14 @@ struct cloud {
     uint64_t *slots;      /* owned [N_SLOTS], voxel keys, 0 = free */
     unsigned char *bytes; /* owned [N_POINTS_MAX][POINT_BYTES]: x y z f32, r g b u8 */
     int32_t n;
+    float voxel_m; /* of points seen from less than 8 m */
 };
 
 /* True when the voxel of the point was empty; it is taken now. Far points are thinned more: the
  * voxel grows with the distance they were seen from. */
 static bool take_voxel(struct cloud *cloud, vec3 p, float distance) {
     float level = floorf(log2f(fmaxf(distance, 4.0f) / 4.0f));
-    float side_m = 0.17f * exp2f(level);
+    float side_m = cloud->voxel_m * exp2f(level);
     uint32_t x = (uint32_t)(int32_t)floorf(p.x / side_m);
     uint32_t y = (uint32_t)(int32_t)floorf(p.y / side_m);
     uint32_t z = (uint32_t)(int32_t)floorf(p.z / side_m);
@@ -65,6 +66,19 @@ static void sample_picture(struct cloud *cloud, const struct synth_world *world,
     }
 }
 
+/* Starts the cloud anew and fills it from up to 400 of the pictures. */
+static void sample_all(struct cloud *cloud, const struct synth_world *world,
+                       const struct synth_plan *plan) {
+    memset(cloud->slots, 0, N_SLOTS * sizeof *cloud->slots);
+    cloud->n = 0;
+    int32_t n_pictures = plan->n_cameras * plan->n_frames;
+    int32_t n_views = n_pictures < 400 ? n_pictures : 400;
+    for (int32_t i = 0; i < n_views; i++) {
+        int32_t i_picture = (int32_t)((int64_t)i * n_pictures / n_views);
+        sample_picture(cloud, world, &plan->sensors[i_picture], N_RAYS / n_views);
+    }
+}
+
 static enum rt_status write_ply(const char *folder, const struct cloud *cloud,
                                 struct rt_error *err) {
     char header[256], path[4096];
@@ -89,18 +103,18 @@ enum rt_status synth_points_write(const char *folder, const struct synth_world *
                                   const struct synth_plan *plan, int32_t *n_points,
                                   struct rt_error *err) {
     enum rt_status status = RT_OK;
-    int32_t n_pictures = plan->n_cameras * plan->n_frames;
     struct cloud cloud = {.slots = calloc(N_SLOTS, sizeof *cloud.slots),
                           .bytes = malloc((size_t)N_POINTS_MAX * POINT_BYTES)};
     if (!cloud.slots || !cloud.bytes) {
         status = rt_fail(err, RT_NO_MEMORY, "points.ply: out of memory");
         goto out;
     }
-    /* A stride through all pictures keeps the cap from starving the last ones. */
-    int32_t n_views = n_pictures < 400 ? n_pictures : 400;
-    for (int32_t i = 0; i < n_views; i++) {
-        int32_t i_picture = (int32_t)((int64_t)i * n_pictures / n_views);
-        sample_picture(&cloud, world, &plan->sensors[i_picture], N_RAYS / n_views);
+    /* Coarser until everything fits: a cap alone would leave the last pictures without points. */
+    cloud.voxel_m = 0.12f;
+    sample_all(&cloud, world, plan);
+    while (cloud.n == N_POINTS_MAX) {
+        cloud.voxel_m *= 1.25f;
+        sample_all(&cloud, world, plan);
     }
     *n_points = cloud.n;
     status = write_ply(folder, &cloud, err);
