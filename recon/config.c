@@ -303,6 +303,10 @@ static enum rt_status set_from_json(struct recon_config *config, const char *nam
         return rt_fail(err, RT_INVALID, "%s must be one of the strings: %s", name, row->choices);
     }
     if (!json_is_number(value)) return rt_fail(err, RT_INVALID, "%s must be a number", name);
+    if (row->type == CONFIG_INT && json_is_real(value)) {
+        return rt_fail(err, RT_INVALID, "%s must be an integer; %g is written as a real number",
+                       name, json_real_value(value));
+    }
     return set_number(config, row, json_number_value(value), err);
 }
 

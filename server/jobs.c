@@ -344,6 +344,17 @@ static enum rt_status key_find(struct jobs *jobs, const struct job_submission *s
     return status;
 }
 
+enum rt_status jobs_find_repeat(struct jobs *jobs, const char *key, const char *digest,
+                                struct job_row *out, struct rt_error *err) {
+    char id[JOB_ID_BYTES];
+    struct job_submission submission = {.idempotency_key = key, .idempotency_digest = digest};
+    pthread_mutex_lock(&jobs->mutex);
+    enum rt_status status = key_find(jobs, &submission, id, err);
+    if (status == RT_OK) status = row_get(jobs, id, out, err);
+    pthread_mutex_unlock(&jobs->mutex);
+    return status;
+}
+
 static enum rt_status key_store(struct jobs *jobs, const struct job_submission *submission,
                                 const char *id, struct rt_error *err) {
     struct journal *journal = &jobs->journal;

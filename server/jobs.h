@@ -68,6 +68,10 @@ struct job_submission {
  */
 enum rt_status jobs_submit(struct jobs *jobs, const struct job_submission *submission,
                            struct job_row *out, bool *is_repeat, struct rt_error *err);
+/* The job that was submitted with this key: RT_OK; RT_NOT_FOUND when the key is unknown; RT_INVALID
+ * as in jobs_submit for another body. */
+enum rt_status jobs_find_repeat(struct jobs *jobs, const char *key, const char *digest,
+                                struct job_row *out, struct rt_error *err);
 enum rt_status jobs_get(struct jobs *jobs, const char *id, struct job_row *out,
                         struct rt_error *err); /* RT_NOT_FOUND */
 struct jobs_filter {
