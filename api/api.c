@@ -5,6 +5,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "api/api_jobs.h"
 #include "api/scene_store.h"
 #include "render/core/log.h"
 #include "render/io/image_file.h"
@@ -42,6 +43,8 @@ static void create_metrics(struct api *api) {
     out->hits = metrics_gauge(m, "retake_scene_cache_hits_total", "Requests for loaded scenes", "");
     out->misses =
         metrics_gauge(m, "retake_scene_cache_misses_total", "Requests that had to load", "");
+    out->reconstructions =
+        metrics_gauge(m, "retake_reconstructions", "Reconstructions by state", "state");
     out->build = metrics_gauge(m, "retake_build_info", "Always 1", "version,backend,git_hash");
 }
 
@@ -80,6 +83,7 @@ static enum rt_status open_parts(struct api *api, const struct api_options *opti
     RT_TRY(engine_create(&api->engine, &engine, err));
     RT_TRY(workers_create(&api->encoders, n_cores > 4 ? 4 : 2, 256, err));
     RT_TRY(workers_create(&api->readers, 1, 64, err));
+    RT_TRY(workers_create(&api->files, 4, 256, err));
     char *folder = path_join(options->folder, "scenes");
     if (folder == NULL) return rt_fail(err, RT_NO_MEMORY, "no memory to start");
     const struct scene_cache_options scenes = {.folder = folder,
@@ -89,7 +93,7 @@ static enum rt_status open_parts(struct api *api, const struct api_options *opti
                                                .on_evict = on_evict};
     enum rt_status status = scene_cache_open(&api->scenes, &scenes, err);
     free(folder);
-    return status;
+    return status == RT_OK ? api_jobs_open(api, err) : status;
 }
 
 enum rt_status api_create(struct api **out, const struct api_options *options,
@@ -111,8 +115,9 @@ enum rt_status api_create(struct api **out, const struct api_options *options,
 }
 
 void api_drain(struct api *api, bool at_once) {
-    atomic_store(&api->draining, true);
+    bool is_first = !atomic_exchange(&api->draining, true);
     engine_drain(api->engine);
+    if (is_first) api_jobs_stop(api);
     if (!at_once) return;
     scene_cache_drain(api->scenes);
     engine_cancel_all(api->engine);
@@ -122,10 +127,13 @@ void api_drain(struct api *api, bool at_once) {
 void api_destroy(struct api **pointer) {
     struct api *api = *pointer;
     if (api == NULL) return;
+    api_jobs_stop(api);
     workers_destroy(&api->readers);
+    workers_destroy(&api->files);
     scene_cache_close(&api->scenes);
     engine_destroy(&api->engine);
     workers_destroy(&api->encoders);
+    api_jobs_close(api);
     metrics_destroy(&api->metrics);
     free(api->openapi);
     free(api->data_root);

@@ -14,7 +14,10 @@
 #include "server/http.h"
 #include "server/metrics.h"
 
+struct event_pump;
 struct jobs;
+struct recon_runner;
+struct recording_store;
 
 /* The original picture of a recorded frame, native size, U8 with 3 channels, undistorted like the
  * scene's camera. RT_NOT_FOUND when the recording is gone. Called on a worker thread. */
@@ -35,14 +38,15 @@ struct api_metrics {
     struct metric *render_requests, *queue_seconds, *device_seconds, *encode_seconds, *pixels;
     struct metric *stage_seconds, *not_modified, *load_seconds, *evictions;
     struct metric *scenes, *scene_bytes, *scene_budget, *queue_length, *queue_capacity;
-    struct metric *heartbeat_age, *hits, *misses, *build;
+    struct metric *heartbeat_age, *hits, *misses, *reconstructions, *build;
 };
 
 struct api {
     struct engine *engine;
     struct scene_cache *scenes;
     struct workers *encoders; /* pictures */
-    struct workers *readers;  /* uploads, archives: slow file work */
+    struct workers *readers;  /* one thread: scene uploads, submissions */
+    struct workers *files;    /* several threads: recordings, previews, histories */
     struct metrics *metrics;
     struct api_metrics m;
     char *folder;    /* owned, DATA */
@@ -55,7 +59,11 @@ struct api {
     api_recorded_picture recorded_picture;
     void *recorded_context;
 
-    struct jobs *jobs; /* journal, owned; NULL without reconstructions */
+    /* Recordings and reconstructions; owned (api_jobs.h). */
+    struct jobs *jobs; /* journal */
+    struct recording_store *recordings;
+    struct recon_runner *runner;
+    struct event_pump *events;
 };
 
 enum rt_status api_create(struct api **out, const struct api_options *options,

@@ -72,8 +72,8 @@ void get_metadata(struct http_exchange *x, void *context) {
     json_t *body = json_pack(
         "{s:s, s:s, s:s, s:o, s:o, s:o}", "name", "Retake", "version", RETAKE_VERSION, "license",
         "Apache-2.0", "limits", limits_json(), "routes", routes_json(), "capabilities",
-        json_pack("[s, s, s, s, s, s, s, s]", "scenes", "render_camera", "frames", "depth",
-                  "splat_count", "colormaps", "crop", "export"));
+        json_pack("[s, s, s, s, s, s, s, s, s, s]", "scenes", "render_camera", "frames", "depth",
+                  "splat_count", "colormaps", "crop", "export", "recordings", "reconstructions"));
     if (body != NULL) {
         json_object_set_new(
             body, "formats",
@@ -128,6 +128,10 @@ void get_metrics(struct http_exchange *x, void *context) {
     for (int i = 0; i <= SCENE_FAILED; i++) {
         const char *const state[] = {scene_state_name((enum scene_state)i)};
         metric_set(api->m.scenes, scenes.n_by_state[i], state);
+    }
+    for (int i = 0; i <= (int)JOB_CANCELLED; i++) {
+        const char *const state[] = {job_state_name((enum job_state)i)};
+        metric_set(api->m.reconstructions, jobs_count(api->jobs, (enum job_state)i), state);
     }
     char *text = NULL;
     size_t n_bytes = 0;

@@ -35,4 +35,31 @@ void get_export(struct http_exchange *x, void *context);
 void post_render_camera(struct http_exchange *x, void *context);
 void get_frame(struct http_exchange *x, void *context);
 
+/* recordings.c, recording_frames.c */
+void get_recordings(struct http_exchange *x, void *context);
+void get_recording(struct http_exchange *x, void *context);
+void put_recording(struct http_exchange *x, void *context);
+void post_recording_import(struct http_exchange *x, void *context);
+void post_recording_check(struct http_exchange *x, void *context);
+void delete_recording(struct http_exchange *x, void *context);
+void get_recording_frame(struct http_exchange *x, void *context);
+
+/* reconstructions.c, reconstruction_submit.c, reconstruction_files.c,
+ * reconstruction_metrics.c */
+void get_reconstruction_schema(struct http_exchange *x, void *context);
+void post_reconstruction_check(struct http_exchange *x, void *context);
+void post_reconstruction(struct http_exchange *x, void *context);
+void get_reconstructions(struct http_exchange *x, void *context);
+void get_reconstruction(struct http_exchange *x, void *context);
+void delete_reconstruction(struct http_exchange *x, void *context);
+void post_reconstruction_cancel(struct http_exchange *x, void *context);
+void post_reconstruction_pause(struct http_exchange *x, void *context);
+void post_reconstruction_resume(struct http_exchange *x, void *context);
+void get_reconstruction_events(struct http_exchange *x, void *context);
+void get_reconstruction_metrics(struct http_exchange *x, void *context);
+void get_reconstruction_log(struct http_exchange *x, void *context);
+void get_reconstruction_preview(struct http_exchange *x, void *context);
+void get_reconstruction_artifacts(struct http_exchange *x, void *context);
+void get_reconstruction_artifact(struct http_exchange *x, void *context);
+
 #endif
