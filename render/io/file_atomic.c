@@ -39,22 +39,15 @@ void rt_bytes_free(struct rt_bytes *bytes) {
     memset(bytes, 0, sizeof *bytes);
 }
 
-static enum rt_status open_regular(const char *path, int *fd, size_t *n_bytes,
+static enum rt_status regular_size(int fd, const char *path, size_t *n_bytes,
                                    struct rt_error *err) {
-    /* O_NONBLOCK: opening a pipe or a device must not hang; it is refused below. */
-    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (*fd < 0) return file_fail(err, path, "open");
     struct stat st;
-    enum rt_status status = RT_OK;
-    if (fstat(*fd, &st) != 0) {
-        status = file_fail(err, path, "stat");
-    } else if (!S_ISREG(st.st_mode)) {
-        status = rt_fail(err, RT_INVALID, "%.200s: is not a regular file", path_base(path));
-    } else {
-        *n_bytes = (size_t)st.st_size;
+    if (fstat(fd, &st) != 0) return file_fail(err, path, "stat");
+    if (!S_ISREG(st.st_mode)) {
+        return rt_fail(err, RT_INVALID, "%.200s: is not a regular file", path_base(path));
     }
-    if (status != RT_OK) close(*fd);
-    return status;
+    *n_bytes = (size_t)st.st_size;
+    return RT_OK;
 }
 
 static enum rt_status read_exactly(int fd, const char *path, struct rt_bytes *out,
@@ -86,19 +79,27 @@ static enum rt_status read_open(int fd, const char *path, size_t n_bytes, struct
     return status;
 }
 
+enum rt_status file_read_fd(int fd, const char *name, size_t max_bytes, struct rt_bytes *out,
+                            struct rt_error *err) {
+    size_t n_bytes = 0;
+    memset(out, 0, sizeof *out);
+    RT_TRY(regular_size(fd, name, &n_bytes, err));
+    if (n_bytes > max_bytes) {
+        return rt_fail_file(err, "limit", -1, "%.200s: %zu bytes exceed the limit of %zu",
+                            path_base(name), n_bytes, max_bytes);
+    }
+    return read_open(fd, name, n_bytes, out, err);
+}
+
+/* O_NONBLOCK: opening a pipe or a device must not hang; it is refused afterwards. */
+enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK };
+
 enum rt_status file_read(const char *path, size_t max_bytes, struct rt_bytes *out,
                          struct rt_error *err) {
     memset(out, 0, sizeof *out);
-    int fd = -1;
-    size_t n_bytes = 0;
-    RT_TRY(open_regular(path, &fd, &n_bytes, err));
-    enum rt_status status = RT_OK;
-    if (n_bytes > max_bytes) {
-        status = rt_fail_file(err, "limit", -1, "%.200s: %zu bytes exceed the limit of %zu",
-                              path_base(path), n_bytes, max_bytes);
-    } else {
-        status = read_open(fd, path, n_bytes, out, err);
-    }
+    int fd = open(path, OPEN_FLAGS);
+    if (fd < 0) return file_fail(err, path, "open");
+    enum rt_status status = file_read_fd(fd, path, max_bytes, out, err);
     close(fd);
     return status;
 }
@@ -106,10 +107,12 @@ enum rt_status file_read(const char *path, size_t max_bytes, struct rt_bytes *ou
 enum rt_status file_read_head(const char *path, size_t n_bytes, struct rt_bytes *out,
                               size_t *file_bytes, struct rt_error *err) {
     memset(out, 0, sizeof *out);
-    int fd = -1;
-    RT_TRY(open_regular(path, &fd, file_bytes, err));
-    size_t n = n_bytes < *file_bytes ? n_bytes : *file_bytes;
-    enum rt_status status = read_open(fd, path, n, out, err);
+    int fd = open(path, OPEN_FLAGS);
+    if (fd < 0) return file_fail(err, path, "open");
+    enum rt_status status = regular_size(fd, path, file_bytes, err);
+    if (status == RT_OK) {
+        status = read_open(fd, path, n_bytes < *file_bytes ? n_bytes : *file_bytes, out, err);
+    }
     close(fd);
     return status;
 }

@@ -33,6 +33,9 @@ void file_draft_discard(struct file_draft *draft);
 
 enum rt_status file_write_all(int fd, const void *bytes, size_t n_bytes, struct rt_error *err);
 
+/* file_read() of an open file, which stays open; `name` is for messages. */
+enum rt_status file_read_fd(int fd, const char *name, size_t max_bytes, struct rt_bytes *out,
+                            struct rt_error *err);
 /* The first n_bytes of a file at most, and its whole size. */
 enum rt_status file_read_head(const char *path, size_t n_bytes, struct rt_bytes *out,
                               size_t *file_bytes, struct rt_error *err);

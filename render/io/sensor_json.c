@@ -23,6 +23,8 @@ enum rt_status pose_from_json(const json_t *node, const char *where, struct pose
     if (!(length > 1e-6)) {
         return rt_fail_file(err, "bad-value", -1, "%s: q_wxyz has length %g", where, length);
     }
+    /* A unit quaternion of float accuracy stays as it is, so that a scene re-writes its bytes. */
+    if (fabs(length - 1.0) < 1e-6) length = 1.0;
     pose->q = quat_make((float)(q[0] / length), (float)(q[1] / length), (float)(q[2] / length),
                         (float)(q[3] / length));
     pose->t = vec3_make((float)t[0], (float)t[1], (float)t[2]);
@@ -49,7 +51,7 @@ static json_t *real_from_float(float value) {
     return json_real(shortest);
 }
 
-static json_t *array_from_floats(const float *values, int n) {
+json_t *json_from_floats(const float *values, int n) {
     json_t *array = json_array();
     for (int i = 0; array && i < n; i++) {
         if (json_array_append_new(array, real_from_float(values[i])) != 0) {
@@ -63,7 +65,7 @@ static json_t *array_from_floats(const float *values, int n) {
 json_t *pose_to_json(struct pose pose) {
     const float t[3] = {pose.t.x, pose.t.y, pose.t.z};
     const float q[4] = {pose.q.w, pose.q.x, pose.q.y, pose.q.z};
-    return json_pack("{s:o, s:o}", "t", array_from_floats(t, 3), "q_wxyz", array_from_floats(q, 4));
+    return json_pack("{s:o, s:o}", "t", json_from_floats(t, 3), "q_wxyz", json_from_floats(q, 4));
 }
 
 /* Up to n numbers; missing ones stay 0. */
@@ -166,8 +168,8 @@ static bool any(const float *values, int n) {
 json_t *camera_to_json(const struct camera *camera) {
     json_t *node = json_pack(
         "{s:s, s:i, s:i, s:o, s:o, s:s}", "model", "pinhole", "width_px", camera->width_px,
-        "height_px", camera->height_px, "principal_px", array_from_floats(camera->principal_px, 2),
-        "focal_px", array_from_floats(camera->focal_px, 2), "shutter", shutters[camera->shutter]);
+        "height_px", camera->height_px, "principal_px", json_from_floats(camera->principal_px, 2),
+        "focal_px", json_from_floats(camera->focal_px, 2), "shutter", shutters[camera->shutter]);
     const struct {
         const char *key;
         const float *values;
@@ -177,7 +179,7 @@ json_t *camera_to_json(const struct camera *camera) {
                    {"thin_prism_s", camera->thin_prism_s, 4}};
     for (size_t i = 0; node && i < sizeof members / sizeof members[0]; i++) {
         if (!any(members[i].values, members[i].n)) continue;
-        json_t *array = array_from_floats(members[i].values, members[i].n);
+        json_t *array = json_from_floats(members[i].values, members[i].n);
         if (json_object_set_new(node, members[i].key, array) != 0) {
             json_decref(node);
             node = NULL;

@@ -12,6 +12,9 @@
 #include "render/core/sensor.h"
 #include "render/io/json_member.h"
 
+/* Array of the shortest decimals that read back as the same floats; NULL without memory. */
+json_t *json_from_floats(const float *values, int n);
+
 /* Absent parts are 0 and the identity; the quaternion is normalised, a zero one refused. */
 enum rt_status pose_from_json(const json_t *node, const char *where, struct pose *pose,
                               struct rt_error *err);

@@ -128,8 +128,7 @@ static bool all_finite(const float *values, size_t n) {
     return true;
 }
 
-/* Exporters refuse non-finite values (promises.md section 7). */
-static enum rt_status check_finite(const struct gaussians *splats, struct rt_error *err) {
+enum rt_status splat_check_finite(const struct gaussians *splats, struct rt_error *err) {
     size_t n = (size_t)splats->n_gaussians;
     size_t n_sh = 3 * (size_t)sh_count(splats->sh_degree);
     const char *bad = NULL;
@@ -176,7 +175,7 @@ enum rt_status splat_file_write(const char *path, const char *format,
     }
     struct pose unused;
     RT_TRY(axes_to_pose(what->axes, &unused, err));
-    RT_TRY(check_finite(what->gaussians, err));
+    RT_TRY(splat_check_finite(what->gaussians, err));
     struct rt_bytes bytes = {0};
     RT_TRY(encode(format, what, &bytes, err));
     enum rt_status status = file_write_atomic(path, bytes.bytes, bytes.n_bytes, err);

@@ -32,6 +32,9 @@ enum rt_status splat_antimatter_encode(const struct splat_write *what, struct rt
 enum rt_status splat_spz_encode(const struct splat_write *what, struct rt_bytes *out,
                                 struct rt_error *err);
 
+/* Exporters refuse non-finite values (promises.md section 7): RT_DIVERGED. */
+enum rt_status splat_check_finite(const struct gaussians *splats, struct rt_error *err);
+
 /* Adds an owned sentence to file->warnings. */
 enum rt_status splat_warn(struct splat_file *file, struct rt_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
