@@ -61,7 +61,7 @@ static size_t head_bytes(uint32_t n_sections) {
 }
 
 static enum rt_status system_fault(struct rt_error *err, const char *what) {
-    bool full = errno == ENOSPC || errno == EDQUOT;
+    bool full = errno == ENOSPC || errno == EFBIG || errno == EDQUOT;
     return rt_fail(err, full ? RT_STORAGE_FULL : RT_IO, "checkpoint: %s: %s%s", what,
                    strerror(errno), full ? "; free some space and resume" : "");
 }

@@ -118,6 +118,16 @@ void pictures_free(struct picture_set *set) {
     *set = (struct picture_set){0};
 }
 
+struct render_frame picture_frame(const struct training_picture *picture,
+                                  const struct picture_level *level) {
+    struct render_frame frame = render_frame_defaults();
+    frame.sensor.kind = SENSOR_CAMERA;
+    frame.sensor.camera = camera_scaled(&picture->camera, level->width_px, level->height_px);
+    frame.sensor.T_world_sensor_start = picture->T_world_sensor;
+    frame.sensor.T_world_sensor_end = picture->T_world_sensor;
+    return frame;
+}
+
 /* Output pixel i covers [lo, hi) of the input; weight of input pixel j is its covered length. */
 struct span {
     float lo, hi;

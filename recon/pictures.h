@@ -16,6 +16,7 @@
 #include "recon/config.h"
 #include "recon/recording.h"
 #include "render/core/arena.h"
+#include "render/render.h"
 
 struct training_picture {
     int32_t i_camera, i_frame; /* in the recording */
@@ -56,6 +57,11 @@ struct picture_level {
 enum rt_status picture_at_level(const struct training_picture *picture, float scale,
                                 struct rt_buffer *buffer, struct picture_level *out,
                                 struct rt_error *err);
+
+/* The frame that renders this picture at the size of a level; the caller adds layers, background,
+ * near_m and sh_degree. */
+struct render_frame picture_frame(const struct training_picture *picture,
+                                  const struct picture_level *level);
 
 /* max(1, round(scale x side)). */
 int32_t scaled_side(int32_t side_px, float scale);
