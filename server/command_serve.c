@@ -192,6 +192,7 @@ static void block_signals(sigset_t *set) {
     sigaddset(&blocked, SIGUSR1); /* ends the thread that waits for a second signal */
     pthread_sigmask(SIG_BLOCK, &blocked, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is EFBIG of a write, not the end */
 }
 
 struct drain {

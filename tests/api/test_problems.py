@@ -59,9 +59,7 @@ NOT_PROVOKED = {
     "not-ready": "needs a hung device or a full disk",
     "storage-full": "tests/unit/server/test_service.c",
     "internal": "a defect",
-    "idempotency-in-progress": "jobs", "idempotency-mismatch": "jobs", "invalid-transition": "jobs",
-    "invalid-recording": "jobs", "job-running": "jobs", "recording-exists": "jobs",
-    "recording-in-use": "jobs",
+    "idempotency-in-progress": "submissions with one key are answered one after the other",
 }
 
 
