@@ -13,6 +13,7 @@
 enum rt_status info_recording(const char *folder, bool deep, struct rt_error *err);
 
 int command_synth(int argc, char **argv);
+int command_reconstruct(int argc, char **argv);
 int command_render(int argc, char **argv);
 int command_serve(int argc, char **argv);
 int command_version(int argc, char **argv);

@@ -12,6 +12,7 @@ struct command {
 
 static const struct command commands[] = {
     {"synth", "make a synthetic street recording with exact ground truth", command_synth},
+    {"reconstruct", "make a scene of posed photos", command_reconstruct},
     {"render", "draw one picture of a scene file", command_render},
     {"serve", "serve scenes over HTTP", command_serve},
     {"version", "print the version", command_version},
