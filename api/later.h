@@ -4,7 +4,8 @@
 
 #include "api/api.h"
 
-/* Defers the exchange and calls answer(x, api) on one of several threads, which replies; the exchange
+/* Defers the exchange and calls answer(x, api) on one of several threads, which replies;
+ * the exchange
  * is finished after it. Answers queue-full when too much is waiting. The handler must return next.
  */
 void handle_later(struct api *api, struct http_exchange *x, http_handler answer);
