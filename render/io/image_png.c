@@ -195,6 +195,7 @@ static void write_header(struct writer *writer) {
     }
     png_text text = {.compression = PNG_TEXT_COMPRESSION_NONE,
                      .key = "Software",
+                     /* cppcheck-suppress legacyUninitvar; a member, not the variable */
                      .text = "retake " RETAKE_VERSION};
     png_set_text(writer->png, writer->header, &text, 1);
     png_write_info(writer->png, writer->header);

@@ -163,6 +163,7 @@ static enum rt_status next_ascii(struct ply_rows *rows, const int32_t *columns, 
     for (int32_t i = 0; i < rows->element->n_properties; i++) {
         RT_TRY(next_number(rows, &row[i], err));
     }
+    /* cppcheck-suppress uninitvar; columns are indices of properties read above */
     for (int32_t i = 0; i < n; i++) values[i] = columns[i] < 0 ? 0.0 : row[columns[i]];
     return RT_OK;
 }

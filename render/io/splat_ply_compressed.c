@@ -23,7 +23,7 @@ static enum rt_status find_chunk_columns(const struct ply_element *chunk, int32_
     *has_colour = ply_column(chunk, "min_r") >= 0;
     for (int i = 0; i < N_RANGES; i++) {
         columns[i] = ply_column(chunk, names[i]);
-        if (columns[i] < 0 && (i < 12 || *has_colour)) {
+        if ((i < 12 || *has_colour) && columns[i] < 0) {
             return rt_fail_file(err, "missing-property", 0, "chunk: property %s is missing",
                                 names[i]);
         }

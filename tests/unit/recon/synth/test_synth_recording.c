@@ -98,7 +98,7 @@ static void points_lie_on_surfaces(void **state) {
         n_on += on;
     }
     assert_true(recording->points.n_points < 40000); /* the cap cut nothing off */
-    assert_true(n_on >= n_tried * 98 / 100); /* silhouettes flip on float rounding */
+    assert_true(n_on >= n_tried * 98 / 100);         /* silhouettes flip on float rounding */
     synth_world_destroy(&world);
     recording_close(&recording);
 }
