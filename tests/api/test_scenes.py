@@ -154,6 +154,11 @@ def test_export_comes_back_the_same(server, ball):
     a, b = server.get(ball + view), server.get("/v1/scenes/back" + view)
     a, b = (np.frombuffer(answer.body, np.uint8).astype(int) for answer in (a, b))
     assert np.abs(a - b).max() <= 1
+    spz = server.get(ball + "/export.spz")
+    assert server.put("/v1/scenes/rounded", spz.body).json()["axes"] == "rub"
+    c = np.frombuffer(server.get("/v1/scenes/rounded" + view).body, np.uint8).astype(int)
+    assert a.max() > 50 and np.abs(a - c).mean() < 1 and np.abs(a - c).max() <= 24
+    assert server.get(ball + "/export.spz?axes=flu").status == 400, "SPZ has no name for these"
     assert server.get(ball + "/export.glb").problem() == "unsupported-feature"
     assert server.get(ball + "/export.doc").problem() == "not-found"
 
