@@ -14,6 +14,8 @@ enum rt_status info_recording(const char *folder, bool deep, struct rt_error *er
 
 int command_synth(int argc, char **argv);
 int command_reconstruct(int argc, char **argv);
+int command_info(int argc, char **argv);
+int command_convert(int argc, char **argv);
 int command_render(int argc, char **argv);
 int command_serve(int argc, char **argv);
 int command_version(int argc, char **argv);

@@ -13,6 +13,8 @@ struct command {
 static const struct command commands[] = {
     {"synth", "make a synthetic street recording with exact ground truth", command_synth},
     {"reconstruct", "make a scene of posed photos", command_reconstruct},
+    {"info", "say what a scene, a splat file or a recording holds", command_info},
+    {"convert", "write a scene or splat file in another format", command_convert},
     {"render", "draw one picture of a scene file", command_render},
     {"serve", "serve scenes over HTTP", command_serve},
     {"version", "print the version", command_version},

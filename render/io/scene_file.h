@@ -36,9 +36,18 @@ enum rt_status scene_peek(const char *path, struct scene_summary *out, struct rt
 /* `.retake` when the path ends so, else a folder (created; must not exist or must hold a scene). */
 enum rt_status scene_write(const char *path, const struct scene *scene, struct rt_error *err);
 
-/* All nodes baked into world numbers of `axes` and written as one splat file ("ply", "splat",
- * "spz"). `node` NULL = all static nodes. */
+/* All static nodes as one set in the numbers of `axes`: T_world_node turns positions, quaternions
+ * and harmonics. Moving actors are left out. *out is owned by the caller. RT_INVALID for unknown
+ * axes or a scene without static splats, RT_LIMIT, RT_NO_MEMORY. */
+enum rt_status scene_bake(const struct scene *scene, const char *axes, struct gaussians **out,
+                          struct rt_error *err);
+
+/* scene_bake() and splat_file_write() in one; format "ply", "splat" or "spz", axes NULL = those of
+ * scene_export_axes(). RT_DIVERGED for non-finite values. */
 enum rt_status scene_export(const char *path, const char *format, const struct scene *scene,
                             const char *axes, struct rt_error *err);
+/* The axes a format is written in unless asked otherwise: flu for ply, rdf for splat, rub for spz
+ * (formats.md section 2). */
+const char *scene_export_axes(const char *format);
 
 #endif

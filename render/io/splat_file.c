@@ -52,7 +52,7 @@ static enum rt_status warn_report(struct splat_file *file, struct rt_error *err)
                           report->n_dropped));
     }
     if (report->n_opacity_clamped > 0) {
-        RT_TRY(splat_warn(file, err, "%d splats with infinite opacity logit kept as +-20",
+        RT_TRY(splat_warn(file, err, "%d splats with an opacity logit beyond +-20 kept as +-20",
                           report->n_opacity_clamped));
     }
     if (report->n_zero_quat > 0) {
