@@ -336,11 +336,11 @@ void wire_view_from_json(struct wire_faults *faults, const json_t *body, struct 
     read_sensor(faults, body, view);
     read_size(faults, body, view);
     read_pose_members(faults, body, view);
-    view->has_t_us =
-        wire_int(faults, body, "", "t_us", (struct wire_range){-max_us, max_us, 1}, &view->t_us);
+    view->has_t_us = wire_int(faults, body, "", "t_us",
+                              (struct wire_range){-(double)max_us, (double)max_us, 1}, &view->t_us);
     int64_t t_end_us = 0;
-    bool has_end =
-        wire_int(faults, body, "", "t_end_us", (struct wire_range){-max_us, max_us, 1}, &t_end_us);
+    bool has_end = wire_int(faults, body, "", "t_end_us",
+                            (struct wire_range){-(double)max_us, (double)max_us, 1}, &t_end_us);
     if (has_end && (!view->has_t_us || t_end_us <= view->t_us)) {
         wire_fault(faults, "", "t_end_us", "must be after t_us");
     }

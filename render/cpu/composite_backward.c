@@ -49,7 +49,7 @@ static inline void replay_row(const struct blend_limits limits, const struct pro
         transmittance[i] = blend_advance(transmittance[i], alpha, hit, limits.t_min, &weight);
         row->alpha[i] = alpha;
         row->weight[i] = weight;
-        row->passes[i] = (weight > 0.0f) & (raw <= limits.alpha_max) ? 1.0f : 0.0f;
+        row->passes[i] = ((weight > 0.0f) & (raw <= limits.alpha_max)) ? 1.0f : 0.0f;
     }
 }
 

@@ -96,7 +96,8 @@ static void configure(struct reader *reader) {
     png_set_user_limits(reader->png, RT_MAX_SIDE_PX, RT_MAX_SIDE_PX);
     png_set_chunk_cache_max(reader->png, CHUNK_CACHE);
     png_set_chunk_malloc_max(reader->png, CHUNK_BYTES);
-    png_set_keep_unknown_chunks(reader->png, PNG_HANDLE_CHUNK_NEVER, NULL, 0);
+    /* -1: text, profiles and the like are skipped too; libpng would set aside what they claim. */
+    png_set_keep_unknown_chunks(reader->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_set_read_fn(reader->png, reader, take_bytes);
 }
 
