@@ -102,7 +102,8 @@ export async function runSuite(tests) {
     let failed = 0;
     try {
         for (const [name, test] of tests) {
-            const page = await browser.newPage({ viewport: { width: 1000, height: 640 } });
+            const context = await browser.newContext({ viewport: { width: 1000, height: 640 } });
+            const page = await context.newPage();
             const errors = [];
             page.on("pageerror", (error) => errors.push(String(error)));
             try {
@@ -111,9 +112,10 @@ export async function runSuite(tests) {
                 console.log(`ok   ${name}`);
             } catch (error) {
                 failed += 1;
-                console.log(`FAIL ${name}\n${error.stack}`);
+                const shown = await page.locator("body").innerText();
+                console.log(`FAIL ${name}\n${error.stack}\n${page.url()}\n${shown}`);
             }
-            await page.close();
+            await context.close();
         }
     } finally {
         await browser.close();
