@@ -124,8 +124,9 @@ async function keysFly(page, address) {
     assert.ok(await page.locator("#help-dialog").isVisible());
     assert.match(await page.locator("#help-table").innerText(), /orbit or fly/);
     await page.keyboard.press("Escape");
+    const drawn = await pictures(page);
     await page.selectOption("#output", "depth");
-    await full(page, await pictures(page));
+    await full(page, drawn);
     assert.equal(await page.locator("#problem").innerText(), "");
 }
 
@@ -166,11 +167,13 @@ async function reconstructInBrowser(page, address, folder) {
     await axe(page);
     await page.click("#scene-link");
     await full(page);
+    let before = await pictures(page);
     await page.keyboard.press("Digit1");
     await page.locator("#timeline").waitFor({ state: "visible" });
-    await full(page, await pictures(page));
+    await full(page, before);
+    before = await pictures(page);
     await page.selectOption("#view", "recorded");
-    await full(page, await pictures(page));
+    await full(page, before);
     assert.equal(await page.locator("#problem").innerText(), "");
 }
 
