@@ -89,7 +89,8 @@ demo() {
       build/release/retake synth "$street" --static --force
     fi
     say "reconstructing it: $scene"
-    build/release/retake reconstruct "$street" -o "$scene" --work "$data/demo/work" --resume
+    build/release/retake reconstruct "$street" -o "$scene" --work "$data/demo/work" --resume \
+      --config splats_max=100000
   fi
   say "$(($(date +%s) - started)) s of compute. Open the address below; Ctrl-C stops the server."
   serve --data "$data"

@@ -50,6 +50,9 @@ static const struct config_row rows[] = {
           "3DGS-MCMC"),
     FLOAT(init_scale, "first points", 0.5, 0.01, 10, "",
           "size of a first gaussian x mean distance to 3 neighbours", ""),
+    FLOAT(random_travel, "first points", 20, 1, 1000, "",
+          "lr_mean begins so many times higher where gaussians start at random, and ends as it is",
+          ""),
 
     FLOAT(resolution, "images", 1, 0.05, 1, "", "size of the training pictures x recorded size", ""),
     FLOAT(resolution_start, "images", 0.25, 0.05, 1, "",
@@ -106,13 +109,17 @@ struct preset_change {
 };
 
 static const struct preset_change changes[] = {
-    {"preview", "steps", 3000},      {"preview", "splats_max", 300000},
-    {"preview", "resolution", 0.5},  {"preview", "sh_degree", 1},
-    {"preview", "ssim_every", 2},    {"preview", "eval_every", 0},
-    {"quality", "steps", 30000},     {"quality", "splats_max", 4000000},
-    {"quality", "lr_sh0", 2.5e-3},   {"quality", "resolution_start", 0.5},
-    {"quality", "lr_opacity", 0.05}, {"quality", "lr_mean_final", 1.6e-6},
-    {"quality", "eval_every", 5000}, {"quality", "lr_sh_rest", 1.25e-4},
+    {"preview", "steps", 3000},       {"preview", "splats_max", 300000},
+    {"preview", "resolution", 0.5},   {"preview", "sh_degree", 1},
+    {"preview", "ssim_every", 2},     {"preview", "eval_every", 0},
+    {"preview", "refine_from", 100},  {"preview", "refine_every", 50},
+    {"preview", "growth", 1.15},      {"preview", "sh_degree_every", 500},
+    {"preview", "lr_opacity", 0.05},  {"preview", "lr_scale", 0.01},
+    {"preview", "init_opacity", 0.1}, {"preview", "resolution_start", 0.5},
+    {"quality", "steps", 30000},      {"quality", "splats_max", 4000000},
+    {"quality", "lr_sh0", 2.5e-3},    {"quality", "resolution_start", 0.5},
+    {"quality", "lr_opacity", 0.05},  {"quality", "lr_mean_final", 1.6e-6},
+    {"quality", "eval_every", 5000},  {"quality", "lr_sh_rest", 1.25e-4},
 };
 enum { N_CHANGES = sizeof changes / sizeof changes[0] };
 

@@ -26,7 +26,7 @@ struct recon_config {
     /* first points */
     char init[16]; /* auto sfm random */
     int32_t init_splats;
-    float init_opacity, init_scale;
+    float init_opacity, init_scale, random_travel;
     /* images */
     float resolution, resolution_start, resolution_full_at;
     float ssim_weight;

@@ -133,10 +133,14 @@ static enum rt_status set_shapes(const struct recon_config *config, float extent
     return status;
 }
 
+bool init_is_random(const struct picture_set *set, const struct recon_config *config) {
+    return strcmp(config->init, "random") == 0 || set->recording->points.n_points == 0;
+}
+
 enum rt_status init_gaussians(const struct picture_set *set, const struct recon_config *config,
                               struct gaussians **out, struct rt_error *err) {
     const struct recording_points *points = &set->recording->points;
-    bool random = strcmp(config->init, "random") == 0 || points->n_points == 0;
+    bool random = init_is_random(set, config);
     if (random && strcmp(config->init, "sfm") == 0) {
         return rt_fail(err, RT_INVALID,
                        "init = sfm, but the recording has no points; use auto or random");

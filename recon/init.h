@@ -9,6 +9,8 @@
 #ifndef RETAKE_RECON_INIT_H
 #define RETAKE_RECON_INIT_H
 
+#include <stdbool.h>
+
 #include "recon/config.h"
 #include "recon/pictures.h"
 #include "render/core/gaussians.h"
@@ -21,6 +23,9 @@ struct scene_frame {
 };
 
 struct scene_frame init_scene_frame(const struct picture_set *pictures);
+
+/* True when the first gaussians stand anywhere: asked for, or the recording has no points. */
+bool init_is_random(const struct picture_set *pictures, const struct recon_config *config);
 
 /* A set with room for all growth of the configuration. RT_INVALID when init = sfm and the recording
  * has no points; RT_NO_MEMORY. */

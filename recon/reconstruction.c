@@ -174,6 +174,7 @@ static enum rt_status start_trainer(struct reconstruction *r, struct rt_error *e
                                       .renderer = r->renderer,
                                       .first = first,
                                       .extent = init_scene_frame(&r->pictures).extent};
+    if (init_is_random(&r->pictures, &r->config)) options.travel = r->config.random_travel;
     if (r->recording->has_background) {
         memcpy(options.background, r->recording->background, sizeof options.background);
     }

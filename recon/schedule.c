@@ -45,6 +45,7 @@ struct step_plan schedule_step(const struct recon_config *config,
     if (config->lr_mean > 0.0f && config->lr_mean_final > 0.0f) {
         double decayed = (double)config->lr_mean *
                          pow((double)config->lr_mean_final / (double)config->lr_mean, f);
+        if (point->travel > 1.0f) decayed *= pow((double)point->travel, 1.0 - f);
         plan.lr_mean = (float)decayed * scale * point->extent;
     }
     plan.refine = mcmc && done >= config->refine_from && done % config->refine_every == 0 &&

@@ -13,6 +13,7 @@ struct training_point {
     double fraction;  /* 0...1 of training: step/steps, or time used when there is a time budget */
     float extent;     /* scene extent, m */
     float rate_scale; /* 1, halved after each divergence */
+    float travel;     /* lr_mean begins x travel and ends x 1; below 1 counts as 1 */
 };
 
 struct step_plan {

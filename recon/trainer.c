@@ -18,7 +18,7 @@ struct trainer {
     const struct picture_set *pictures; /* borrowed */
     struct renderer *renderer;          /* borrowed */
     const struct recon_ops *ops;
-    float extent;
+    float extent, travel;
     float background[3];
     struct trainer_state state;
     struct gaussians *gaussians;         /* owned */
@@ -79,6 +79,7 @@ enum rt_status trainer_create(struct trainer **out, const struct trainer_options
     t->renderer = options->renderer;
     t->ops = ops;
     t->extent = options->extent;
+    t->travel = options->travel;
     memcpy(t->background, options->background, sizeof t->background);
     t->state =
         (struct trainer_state){.rate_scale = 1.0f, .n_gaussians = options->first->n_gaussians};
@@ -123,6 +124,7 @@ static struct step_plan plan_step(const struct trainer *t) {
     return schedule_step(&t->config, &(struct training_point){.step = t->state.step,
                                                               .fraction = trainer_fraction(t),
                                                               .extent = t->extent,
+                                                              .travel = t->travel,
                                                               .rate_scale = t->state.rate_scale});
 }
 

@@ -26,6 +26,7 @@ struct trainer_options {
     struct renderer *renderer;          /* borrowed */
     struct gaussians *first;            /* taken over by a successful create */
     float extent;                       /* scene extent, m */
+    float travel;                       /* of struct training_point */
     float background[3];
 };
 
