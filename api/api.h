@@ -19,10 +19,16 @@ struct jobs;
 struct recon_runner;
 struct recording_store;
 
-/* The original picture of a recorded frame, native size, U8 with 3 channels, undistorted like the
- * scene's camera. RT_NOT_FOUND when the recording is gone. Called on a worker thread. */
-typedef enum rt_status (*api_recorded_picture)(void *context, const char *recording_id,
-                                               const char *camera_id, int32_t i_frame,
+struct recorded_ask {
+    const char *recording_id, *camera_id;
+    int32_t i_frame;
+    float scale; /* in (0, 1]; the reader scales, so that masked pixels do not darken their edges */
+};
+
+/* The original picture of a recorded frame, U8 with 3 channels, undistorted like the scene's
+ * camera, black outside the lens. RT_NOT_FOUND when the recording is gone. Called on a worker
+ * thread. */
+typedef enum rt_status (*api_recorded_picture)(void *context, const struct recorded_ask *ask,
                                                struct image *out, struct rt_error *err);
 
 struct api_options {

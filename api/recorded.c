@@ -1,5 +1,6 @@
 #include "api/recorded.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,9 +90,13 @@ static void load_and_reply(void *context) {
     struct image native = {0}, scaled = {0};
     struct rt_error err;
     rt_error_clear(&err);
-    enum rt_status status =
-        api->recorded_picture(api->recorded_context, recorded->scene->recording_id,
-                              recorded->request.view.sensor, recorded->i_frame, &native, &err);
+    const char *sensor = recorded->request.view.sensor;
+    int32_t native_px = scene_find_camera(recorded->scene, sensor)->camera.width_px;
+    struct recorded_ask ask = {.recording_id = recorded->scene->recording_id,
+                               .camera_id = sensor,
+                               .i_frame = recorded->i_frame,
+                               .scale = fminf(1.0f, (float)recorded->width_px / (float)native_px)};
+    enum rt_status status = api->recorded_picture(api->recorded_context, &ask, &native, &err);
     bool is_smaller =
         recorded->width_px < native.width_px || recorded->height_px < native.height_px;
     if (status == RT_OK && is_smaller) {

@@ -19,19 +19,20 @@ static int32_t find_camera(const struct recording *recording, const char *id) {
     return -1;
 }
 
-enum rt_status recordings_picture(void *store, const char *recording_id, const char *camera_id,
-                                  int32_t i_frame, struct image *out, struct rt_error *err) {
+enum rt_status recordings_picture(void *store, const struct recorded_ask *ask, struct image *out,
+                                  struct rt_error *err) {
     struct recording_handle *handle = NULL;
     struct recording_picture picture = {0};
-    RT_TRY(recording_store_acquire(store, recording_id, &handle, err));
+    RT_TRY(recording_store_acquire(store, ask->recording_id, &handle, err));
     const struct recording *recording = handle->recording;
-    int32_t i_camera = find_camera(recording, camera_id);
+    int32_t i_camera = find_camera(recording, ask->camera_id);
     enum rt_status status;
-    if (i_camera < 0 || i_frame < 0 || i_frame >= recording->cameras[i_camera].n_frames) {
-        status = rt_fail(err, RT_NOT_FOUND, "recording %s: no frame %d of camera %s", recording_id,
-                         i_frame, camera_id);
+    if (i_camera < 0 || ask->i_frame < 0 || ask->i_frame >= recording->cameras[i_camera].n_frames) {
+        status = rt_fail(err, RT_NOT_FOUND, "recording %s: no frame %d of camera %s",
+                         ask->recording_id, ask->i_frame, ask->camera_id);
     } else {
-        status = recording_load_picture(recording, i_camera, i_frame, 1.0f, &picture, err);
+        status =
+            recording_load_picture(recording, i_camera, ask->i_frame, ask->scale, &picture, err);
     }
     if (status == RT_OK) {
         *out = picture.rgb;
